@@ -1,0 +1,135 @@
+// Package backends holds the interface between the runtime and whatever shows
+// workers: it starts supervisors, finds them again, shows their last lines and
+// closes them. A backend never learns what a worker is, never judges one, and
+// imports nothing of okstra but this package.
+package backends
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Backend answers five questions and nothing else. All calls are batched. A
+// context's deadline bounds a call as a whole; a backend has shorter deadlines
+// of its own for each multiplexer call.
+type Backend interface {
+	// Name is "process", "tmux" or "cmux".
+	Name() string
+	// Probe says whether the backend can be used here. It starts nothing.
+	Probe(ctx context.Context) Probe
+	// Start starts one supervisor per launch, in order, and returns one result
+	// for each launch, in order. A failed launch has Err set and, where
+	// something was made that could not be undone, a Handle as well.
+	Start(ctx context.Context, launches []Launch) []Started
+	// Look tells what became of handles, in order. An error, a deadline or a
+	// doubt is Unknown, never Gone.
+	Look(ctx context.Context, handles []Handle) []Sight
+	// Capture returns up to lines last lines of what a worker's screen shows,
+	// for a person. Backends without a screen return ErrNoScreen.
+	Capture(ctx context.Context, h Handle, lines int) (string, error)
+	// Close closes what belongs to handles after proving that it is okstra's,
+	// and looks again after. Closing what is gone is success.
+	Close(ctx context.Context, handles []Handle) []Closed
+}
+
+// Planner is a backend that can say beforehand where panes will stand.
+type Planner interface {
+	// Place describes, a line each, where n workers would be shown. It only reads.
+	Place(ctx context.Context, policy Policy, n int) []string
+}
+
+// Attacher is a backend whose screens a person can attach to.
+type Attacher interface {
+	// AttachCommand returns the argv that shows h (or, for a zero Handle, the
+	// run's server) in the caller's terminal.
+	AttachCommand(ctx context.Context, h Handle) ([]string, error)
+}
+
+// Sweeper is a backend that keeps a server of its own between runs.
+type Sweeper interface {
+	// Sweep ends servers of okstra's own, of this project, that hold none of
+	// the handles in keep, and returns what it ended, a line each.
+	Sweep(ctx context.Context, keep []Handle) ([]string, error)
+}
+
+// ErrNoScreen is returned by Capture of a backend without screens.
+var ErrNoScreen = errors.New("this backend shows no screen; read the log")
+
+// Probe is what was found of a backend.
+type Probe struct {
+	Available bool
+	Found     string // version and place, or what is missing
+	Hint      string // what to install or start
+}
+
+// Launch is one supervisor to start: Command is the whole argv, of which the
+// last word is a path that okstra made. Nothing else may be passed to it.
+type Launch struct {
+	Command []string
+	Label   string // for people, already reduced to [A-Za-z0-9 ._-]
+	Tag     string // identity: [A-Za-z0-9_.-]
+	Title   string // pane title, free text; the backend must make it harmless
+	Policy  Policy
+	// Beside are the handles of this run's panes that are still on the screen.
+	Beside []Handle
+}
+
+// Policy is the pane policy, sizes in cells.
+type Policy struct {
+	Placement  string // beside-lead, window, session
+	Layout     string // tiled, columns, rows
+	LeadShare  int    // percent of the lead's window that the lead keeps
+	MinColumns int
+	MinRows    int
+	PerWindow  int
+}
+
+// Handle finds a started supervisor again. It is recorded as it is; fields
+// that a backend does not use stay empty.
+type Handle struct {
+	Backend     string `json:"backend"`
+	Tag         string `json:"tag"`
+	Socket      string `json:"socket,omitempty"`      // of the multiplexer's server
+	ServerPID   int    `json:"serverPid,omitempty"`   // its identity
+	ServerStart string `json:"serverStart,omitempty"` // as the server reports it
+	Window      string `json:"window,omitempty"`
+	Pane        string `json:"pane,omitempty"` // %N, or a cmux surface id
+	Workspace   string `json:"workspace,omitempty"`
+	PID         int    `json:"pid,omitempty"` // process backend: the supervisor
+	PIDStart    int64  `json:"pidStart,omitempty"`
+	Own         bool   `json:"own,omitempty"` // in a server or window of okstra's own
+}
+
+// Started is the outcome of one launch.
+type Started struct {
+	Handle Handle
+	Err    error
+	Note   string // e.g. that the pane went to a window of okstra's own, and why
+}
+
+// Presence is what became of a handle. The zero value is invalid.
+type Presence string
+
+const (
+	Alive   Presence = "alive"
+	Gone    Presence = "gone"
+	Unknown Presence = "unknown"
+)
+
+// Sight is one answer of Look.
+type Sight struct {
+	Presence Presence
+	Detail   string // why unknown, or where it is
+}
+
+// Closed is one answer of Close.
+type Closed struct {
+	Err error // nil: it is gone, and that was seen
+	// Refused is set where the thing was not provably okstra's and was left.
+	Refused bool
+}
+
+// CallTimeout bounds one multiplexer call: a stopped server hangs its clients
+// for ever.
+const CallTimeout = 10 * time.Second
