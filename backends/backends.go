@@ -25,6 +25,12 @@ type Backend interface {
 	// Look tells what became of handles, in order. An error, a deadline or a
 	// doubt is Unknown, never Gone.
 	Look(ctx context.Context, handles []Handle) []Sight
+	// Adopt completes a handle that names only what a supervisor said of itself
+	// (backend, tag, socket and pane, or process): it proves that the thing
+	// exists and is the supervisor with that pid, marks it as okstra's own and
+	// returns the whole handle. A runner that died between starting and
+	// recording is mended with it.
+	Adopt(ctx context.Context, h Handle) (Handle, error)
 	// Capture returns up to lines last lines of what a worker's screen shows,
 	// for a person. Backends without a screen return ErrNoScreen.
 	Capture(ctx context.Context, h Handle, lines int) (string, error)
@@ -55,6 +61,11 @@ type Sweeper interface {
 
 // ErrNoScreen is returned by Capture of a backend without screens.
 var ErrNoScreen = errors.New("this backend shows no screen; read the log")
+
+// ErrUnanswered is wrapped by a Started.Err where the answer of a call was
+// lost, so that a supervisor may have been started all the same. Every other
+// error means that none was.
+var ErrUnanswered = errors.New("the call was not answered; something may have been started")
 
 // Probe is what was found of a backend.
 type Probe struct {
