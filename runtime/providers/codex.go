@@ -1,0 +1,209 @@
+package providers
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/okstra/okstra/lang/plan"
+)
+
+// sourceCodexTurn is the usage of codex's last turn.completed, which counts
+// the whole thread. Its input_tokens hold the cached ones, its output_tokens
+// the reasoning ones; plan.Usage counts reasoning apart, so it is taken out of
+// the output. There is no cost.
+const sourceCodexTurn = "codex-turn"
+
+// codex reads `codex exec --json`.
+type codex struct {
+	calls   calls
+	notes   notes
+	final   finalText
+	said    bool
+	began   bool
+	ended   bool
+	usage   *plan.Usage
+	pending *Fatal // an error record that no completed turn followed
+	fatal   *Fatal
+}
+
+func newCodex() *codex { return &codex{calls: calls{}} }
+
+func (c *codex) busy() bool { return len(c.calls) > 0 }
+
+func (c *codex) record(kind string, raw []byte) []Shown {
+	switch kind {
+	case "thread.started":
+		var r struct {
+			Thread text `json:"thread_id"`
+		}
+		decode(raw, &r)
+		c.began = true
+		return []Shown{{ShownInfo, "codex thread " + clip(oneLine(string(r.Thread)), 60)}}
+	case "item.started", "item.updated", "item.completed":
+		return c.item(kind, raw)
+	case "turn.completed":
+		return c.completed(raw)
+	case "turn.failed":
+		var r struct {
+			Error codexError `json:"error"`
+		}
+		decode(raw, &r)
+		c.ended = true
+		clear(c.calls)
+		c.fatal = fatal(codexWords(r.Error.Message))
+		if r.Error.Message == "" && c.pending != nil {
+			c.fatal = c.pending
+		}
+		return []Shown{{ShownError, fmt.Sprintf("%s: %s", c.fatal.Reason, c.fatal.Detail)}}
+	case "error":
+		// Also the form in which it says that it connects again: what follows
+		// decides whether it was fatal.
+		var e codexError
+		decode(raw, &e)
+		c.pending = fatal(codexWords(e.Message))
+		return []Shown{{ShownError, c.pending.Detail}}
+	}
+	return nil
+}
+
+type codexError struct {
+	Message text `json:"message"`
+}
+
+// codexWords finds status and words of an error message, which may be the
+// API's JSON answer.
+func codexWords(message text) (status int, words string) {
+	var answer struct {
+		Status count `json:"status"`
+		Error  struct {
+			Type    text `json:"type"`
+			Code    text `json:"code"`
+			Message text `json:"message"`
+		} `json:"error"`
+	}
+	if json.Unmarshal([]byte(message), &answer) != nil || answer.Error.Message == "" {
+		return 0, string(message)
+	}
+	words = string(answer.Error.Message)
+	for _, kind := range []text{answer.Error.Code, answer.Error.Type} {
+		if kind != "" {
+			words += " (" + string(kind) + ")"
+		}
+	}
+	return int(answer.Status), words
+}
+
+func (c *codex) item(kind string, raw []byte) []Shown {
+	var r struct {
+		Item struct {
+			ID       string `json:"id"`
+			Type     string `json:"type"`
+			Text     text   `json:"text"`
+			Message  text   `json:"message"`
+			Command  text   `json:"command"`
+			Output   text   `json:"aggregated_output"`
+			ExitCode *int   `json:"exit_code"`
+			Status   text   `json:"status"`
+			Server   text   `json:"server"`
+			Tool     text   `json:"tool"`
+			Query    text   `json:"query"`
+			Changes  []struct {
+				Path text `json:"path"`
+				Kind text `json:"kind"`
+			} `json:"changes"`
+		} `json:"item"`
+	}
+	decode(raw, &r)
+	i := r.Item
+	switch i.Type {
+	case "agent_message", "assistant_message":
+		if kind != "item.completed" {
+			return nil
+		}
+		c.said = true
+		c.final.reset()
+		c.final.add(string(i.Text))
+		return said(ShownText, string(i.Text))
+	case "error":
+		// A warning: the turn goes on after it.
+		c.notes.add("warning: %s", oneLine(string(i.Message)))
+		return []Shown{{ShownInfo, "warning: " + clip(oneLine(string(i.Message)), 300)}}
+	}
+
+	name, what := i.Type, ""
+	switch i.Type {
+	case "command_execution":
+		name, what = "shell", string(i.Command)
+	case "file_change":
+		name = "edit"
+		var paths []string
+		for _, ch := range i.Changes[:min(len(i.Changes), 20)] {
+			paths = append(paths, string(ch.Path))
+		}
+		what = strings.Join(paths, ", ")
+	case "mcp_tool_call", "collab_tool_call":
+		name = strings.TrimPrefix(string(i.Server)+"."+string(i.Tool), ".")
+	case "web_search":
+		what = string(i.Query)
+	default: // reasoning, todo_list: no call, nothing to wait for
+		return nil
+	}
+	switch kind {
+	case "item.started":
+		c.calls.open(i.ID, name)
+		return []Shown{called(name, what)}
+	case "item.completed":
+		c.calls.close(i.ID)
+		failed := i.Status == "failed" || i.Status == "declined" || i.ExitCode != nil && *i.ExitCode != 0
+		answer := firstLine(string(i.Output))
+		if i.ExitCode != nil && *i.ExitCode != 0 {
+			answer = strings.TrimSpace(fmt.Sprintf("exit %d %s", *i.ExitCode, answer))
+		}
+		if i.Type == "file_change" && answer == "" {
+			answer = what
+		}
+		return []Shown{returned(name, failed, answer)}
+	}
+	return nil
+}
+
+func (c *codex) completed(raw []byte) []Shown {
+	var r struct {
+		Usage *struct {
+			Input     count `json:"input_tokens"`
+			Cached    count `json:"cached_input_tokens"`
+			Output    count `json:"output_tokens"`
+			Reasoning count `json:"reasoning_output_tokens"`
+		} `json:"usage"`
+	}
+	decode(raw, &r)
+	c.ended, c.pending, c.fatal = true, nil, nil
+	clear(c.calls)
+	if r.Usage == nil {
+		return nil
+	}
+	c.usage = &plan.Usage{
+		Source:          sourceCodexTurn,
+		InputTokens:     int64(r.Usage.Input),
+		CachedTokens:    int64(r.Usage.Cached),
+		OutputTokens:    int64(max(0, r.Usage.Output-r.Usage.Reasoning)),
+		ReasoningTokens: int64(r.Usage.Reasoning),
+	}
+	return []Shown{usageLine(*c.usage)}
+}
+
+func (c *codex) end() Outcome {
+	out := Outcome{FinalText: c.final.String(), HasFinal: c.said, Truncated: c.final.truncated, Usage: c.usage, Fatal: c.fatal}
+	if out.Fatal == nil {
+		out.Fatal = c.pending
+	}
+	if c.began && !c.ended {
+		c.notes.add("the stream ended before its turn was completed")
+	}
+	if c.said && strings.TrimSpace(out.FinalText) == "" {
+		c.notes.add("the final message is empty")
+	}
+	out.Notes = c.notes
+	return out
+}

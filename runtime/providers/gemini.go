@@ -1,0 +1,214 @@
+package providers
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/okstra/okstra/lang/plan"
+)
+
+// sourceGeminiResult is the usage of gemini's result record. Its input_tokens
+// hold the cached ones; thinking is not in its output_tokens, and stands only
+// in the total: what the total has beyond input and output is counted as
+// reasoning. There is no cost.
+const sourceGeminiResult = "gemini-result"
+
+// gemini reads `gemini --output-format stream-json`.
+type gemini struct {
+	calls   calls
+	notes   notes
+	final   finalText
+	line    strings.Builder // what was said since the last line break
+	said    bool
+	turned  bool // a tool was called since: what is said next is another message
+	shown   int  // lines of the present message
+	began   bool
+	ended   bool
+	usage   *plan.Usage
+	pending *Fatal
+	fatal   *Fatal
+}
+
+func newGemini() *gemini { return &gemini{calls: calls{}} }
+
+func (g *gemini) busy() bool { return len(g.calls) > 0 }
+
+func (g *gemini) record(kind string, raw []byte) []Shown {
+	if kind == "message" {
+		return g.message(raw)
+	}
+	shown := g.flush()
+	switch kind {
+	case "init":
+		var r struct {
+			Session text `json:"session_id"`
+			Model   text `json:"model"`
+		}
+		decode(raw, &r)
+		g.began = true
+		shown = append(shown, Shown{ShownInfo, fmt.Sprintf("gemini session %s, model %s",
+			clip(oneLine(string(r.Session)), 60), clip(oneLine(string(r.Model)), 60))})
+	case "tool_use":
+		var r struct {
+			Name  string          `json:"tool_name"`
+			ID    string          `json:"tool_id"`
+			Input json.RawMessage `json:"parameters"`
+		}
+		decode(raw, &r)
+		g.calls.open(r.ID, r.Name)
+		g.turned = true
+		shown = append(shown, called(r.Name, argument(r.Input)))
+	case "tool_result":
+		var r struct {
+			ID     string      `json:"tool_id"`
+			Status string      `json:"status"`
+			Output text        `json:"output"`
+			Error  geminiError `json:"error"`
+		}
+		decode(raw, &r)
+		answer := string(r.Output)
+		if r.Error.Message != "" {
+			answer = string(r.Error.Message)
+		}
+		shown = append(shown, returned(g.calls.close(r.ID), r.Status == "error", firstLine(answer)))
+	case "error":
+		var r struct {
+			Severity string `json:"severity"`
+			Message  text   `json:"message"`
+		}
+		decode(raw, &r)
+		if r.Severity == "warning" {
+			g.notes.add("warning: %s", oneLine(string(r.Message)))
+			shown = append(shown, Shown{ShownInfo, "warning: " + clip(oneLine(string(r.Message)), 300)})
+			break
+		}
+		g.pending = fatal(0, string(r.Message))
+		shown = append(shown, Shown{ShownError, g.pending.Detail})
+	case "result":
+		shown = append(shown, g.result(raw)...)
+	}
+	return shown
+}
+
+type geminiError struct {
+	Type    text `json:"type"`
+	Message text `json:"message"`
+}
+
+type geminiStats struct {
+	Total  count `json:"total_tokens"`
+	Input  count `json:"input_tokens"`
+	Output count `json:"output_tokens"`
+	Cached count `json:"cached"`
+}
+
+// message takes a piece of what the model says. Pieces are no lines: the
+// screen gets a line when it is whole.
+func (g *gemini) message(raw []byte) []Shown {
+	var r struct {
+		Role    string `json:"role"`
+		Content text   `json:"content"`
+		Delta   bool   `json:"delta"`
+	}
+	decode(raw, &r)
+	if r.Role != "assistant" {
+		return nil // our own prompt
+	}
+	if g.turned && strings.TrimSpace(string(r.Content)) != "" {
+		g.final.reset()
+		g.turned = false
+	}
+	g.said = true
+	g.final.add(string(r.Content))
+	if !r.Delta {
+		return append(g.flush(), said(ShownText, string(r.Content))...)
+	}
+	rest := string(r.Content)
+	var shown []Shown
+	for {
+		line, after, found := strings.Cut(rest, "\n")
+		if room := 4*maxShown + maxEscape - g.line.Len(); room > 0 {
+			g.line.WriteString(clipBytes(line, room))
+		}
+		if !found {
+			return shown
+		}
+		shown = append(shown, g.flushLine()...)
+		rest = after
+	}
+}
+
+// flush ends the present message.
+func (g *gemini) flush() []Shown {
+	shown := g.flushLine()
+	g.shown = 0
+	return shown
+}
+
+func (g *gemini) flushLine() []Shown {
+	line := g.line.String()
+	g.line.Reset()
+	if strings.TrimSpace(line) == "" {
+		return nil
+	}
+	g.shown++
+	switch {
+	case g.shown < maxLines:
+		return []Shown{plainLine([]byte(line), false)}
+	case g.shown == maxLines:
+		return []Shown{{ShownInfo, "[the rest of this message is in the log]"}}
+	}
+	return nil
+}
+
+func (g *gemini) result(raw []byte) []Shown {
+	var r struct {
+		Status string      `json:"status"`
+		Error  geminiError `json:"error"`
+		Stats  geminiStats `json:"stats"`
+	}
+	decode(raw, &r)
+	g.ended = true
+	clear(g.calls)
+	if s := r.Stats; s != (geminiStats{}) {
+		g.usage = &plan.Usage{
+			Source:          sourceGeminiResult,
+			InputTokens:     int64(s.Input),
+			CachedTokens:    int64(s.Cached),
+			OutputTokens:    int64(s.Output),
+			ReasoningTokens: int64(max(0, s.Total-s.Input-s.Output)),
+		}
+	}
+	var shown []Shown
+	switch r.Status {
+	case "success":
+		g.pending, g.fatal = nil, nil
+	default:
+		words := strings.TrimSpace(string(r.Error.Type) + ": " + string(r.Error.Message))
+		g.fatal = fatal(0, strings.Trim(words, ": "))
+		if r.Error.Message == "" && g.pending != nil {
+			g.fatal = g.pending
+		}
+		shown = append(shown, Shown{ShownError, fmt.Sprintf("%s: %s", g.fatal.Reason, g.fatal.Detail)})
+	}
+	if g.usage != nil {
+		shown = append(shown, usageLine(*g.usage))
+	}
+	return shown
+}
+
+func (g *gemini) end() Outcome {
+	out := Outcome{FinalText: g.final.String(), HasFinal: g.said, Truncated: g.final.truncated, Usage: g.usage, Fatal: g.fatal}
+	if out.Fatal == nil {
+		out.Fatal = g.pending
+	}
+	if g.began && !g.ended {
+		g.notes.add("the stream ended without its result record")
+	}
+	if g.said && strings.TrimSpace(out.FinalText) == "" {
+		g.notes.add("the final message is empty")
+	}
+	out.Notes = g.notes
+	return out
+}
