@@ -1,0 +1,131 @@
+package view
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// style names what a piece of text is, and so how it looks in colour.
+type style int
+
+const (
+	plain style = iota + 1
+	strong
+	faint
+	good
+	bad
+	warn
+	info
+)
+
+var styles = map[style]ansi.Style{
+	strong: ansi.NewStyle().Bold(),
+	faint:  ansi.NewStyle().Faint(),
+	good:   ansi.NewStyle().ForegroundColor(ansi.Green),
+	bad:    ansi.NewStyle().Bold().ForegroundColor(ansi.Red),
+	warn:   ansi.NewStyle().ForegroundColor(ansi.Yellow),
+	info:   ansi.NewStyle().ForegroundColor(ansi.Cyan),
+}
+
+// span is a piece of one line in one style. Its text may come from anywhere:
+// it is cleaned when it is written.
+type span struct {
+	style style
+	text  string
+}
+
+// line is one line of output, without its end.
+type line []span
+
+// blank is an empty line.
+var blank = line{}
+
+// plainLine is a line of plain text.
+func plainLine(s string) line { return line{{plain, s}} }
+
+// render returns the line's text; escapes come from styles and nowhere else.
+func (l line) render(color bool) string {
+	var b strings.Builder
+	for _, s := range l {
+		text := Clean(s.text)
+		st, ok := styles[s.style]
+		if !color || !ok || text == "" {
+			b.WriteString(text)
+			continue
+		}
+		b.WriteString(st.Styled(text))
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+// print writes lines with one call, so that output of two goroutines never
+// mixes inside a line.
+func (s *Stream) print(lines ...line) error {
+	var b strings.Builder
+	for _, l := range lines {
+		b.WriteString(l.render(s.color))
+		b.WriteByte('\n')
+	}
+	_, err := s.w.Write([]byte(b.String()))
+	return err
+}
+
+// columns is the width of text on a terminal.
+func columns(s string) int { return ansi.StringWidth(s) }
+
+// wrapped breaks text into lines of at most width columns, each after indent.
+// Line ends in the text are kept.
+func wrapped(text, indent string, width int, st style) []line {
+	var out []line
+	for _, part := range CleanLines(text) {
+		for w := range strings.SplitSeq(ansi.Wrap(part, max(width-columns(indent), 20), " "), "\n") {
+			out = append(out, line{{plain, indent}, {st, w}})
+		}
+	}
+	return out
+}
+
+// table aligns rows by columns of terminal cells, so that wide characters take
+// their two. The last cell of a row is cut to the width where cut is set; no
+// other cell is ever cut.
+func table(rows [][]span, indent string, width int, cut bool) []line {
+	var widths []int
+	for _, row := range rows {
+		for i, c := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], columns(Clean(c.text)))
+		}
+	}
+	out := make([]line, 0, len(rows))
+	for _, row := range rows {
+		l := line{{plain, indent}}
+		at := columns(indent)
+		for i, c := range row {
+			text := Clean(c.text)
+			if i == len(row)-1 {
+				if cut && width-at > 10 {
+					text = ansi.Truncate(text, width-at, "…")
+				}
+				l = append(l, span{c.style, text})
+				break
+			}
+			pad := widths[i] - columns(text) + 2
+			l = append(l, span{c.style, text}, span{plain, strings.Repeat(" ", pad)})
+			at += widths[i] + 2
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// header makes the first row of a table.
+func header(names ...string) []span {
+	row := make([]span, len(names))
+	for i, n := range names {
+		row[i] = span{faint, n}
+	}
+	return row
+}
