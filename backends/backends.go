@@ -59,6 +59,24 @@ type Sweeper interface {
 	Sweep(ctx context.Context, keep []Handle) ([]string, error)
 }
 
+// Announcer is a backend that can show where a run stands outside its panes.
+type Announcer interface {
+	// Announce shows n, and takes it away again when n.Ended is set. It is a
+	// courtesy: a caller may drop the error, and nothing depends on it.
+	Announce(ctx context.Context, n Notice) error
+}
+
+// Notice is where a run stands, for a person.
+type Notice struct {
+	Run   string // "review@002": one entry per run
+	Text  string // one line: "3 of 8 completed, 1 failed"
+	Done  int    // workers that ended
+	Total int    // workers of the run; 0 shows no progress
+	Level string // info, success, warning or error; empty is info
+	Alert bool   // somebody is wanted: a gate waits, or the run ended
+	Ended bool   // the entry is taken away
+}
+
 // ErrNoScreen is returned by Capture of a backend without screens.
 var ErrNoScreen = errors.New("this backend shows no screen; read the log")
 
