@@ -30,7 +30,7 @@ type Record struct {
 	Program string   `json:"program"` // the file to execute
 	Argv    []string `json:"argv"`    // argv[0] included
 	Dir     string   `json:"dir"`
-	// Stdin is "none" or "prompt" (the prompt's bytes, then end of file).
+	// Stdin is StdinNone or StdinPrompt.
 	Stdin string `json:"stdin"`
 
 	Paths     Paths                  `json:"paths"`
@@ -71,7 +71,14 @@ type Output struct {
 	Name     string `json:"name"`
 	Path     string `json:"path"`
 	Required bool   `json:"required"`
+	Schema   string `json:"schema,omitempty"` // JSON Schema file that it must meet, absolute
 }
+
+// What a worker finds on its standard input.
+const (
+	StdinNone   = "none"   // end of file at once
+	StdinPrompt = "prompt" // the prompt's bytes, then end of file
+)
 
 // Env is "<prompt>.env.json" (0600): the whole environment of the worker as
 // "NAME=value", but OKSTRA_CLAIM, which only the supervisor knows. The

@@ -75,9 +75,15 @@ type Pane struct {
 
 // Timeout tells which limit ended the worker.
 type Timeout struct {
-	Limit string        `json:"limit"` // wall or idle
+	Limit string        `json:"limit"` // LimitWall or LimitIdle
 	After plan.Duration `json:"after"`
 }
+
+// The limits that end a worker.
+const (
+	LimitWall = "wall"
+	LimitIdle = "idle"
+)
 
 // Bytes counts output. Dropped counts what could not be written to the log.
 type Bytes struct {
