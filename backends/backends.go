@@ -77,6 +77,10 @@ type Notice struct {
 	Ended bool   // the entry is taken away
 }
 
+// ErrNotThere is returned by Adopt where nothing of the handle was found, and
+// that was seen. Any other error of Adopt means that it is not known.
+var ErrNotThere = errors.New("nothing of this launch was found")
+
 // ErrNoScreen is returned by Capture of a backend without screens.
 var ErrNoScreen = errors.New("this backend shows no screen; read the log")
 
@@ -141,15 +145,18 @@ type Started struct {
 type Presence string
 
 const (
-	Alive   Presence = "alive"
-	Gone    Presence = "gone"
-	Unknown Presence = "unknown"
+	Alive   Presence = "alive"   // what Start made is still there
+	Gone    Presence = "gone"    // it is not, and that was seen
+	Unknown Presence = "unknown" // it could not be asked
 )
 
 // Sight is one answer of Look.
 type Sight struct {
 	Presence Presence
 	Detail   string // why unknown, or where it is
+	// Exited is set with Alive where the screen still stands but its process
+	// has ended: there is something to close, and nothing that works.
+	Exited bool
 }
 
 // Closed is one answer of Close.

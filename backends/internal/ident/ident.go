@@ -1,0 +1,48 @@
+// Package ident reads what the kernel says of a process: when it started,
+// whether it still runs, and its parent. It signals nothing. It exists because
+// backends import nothing of okstra; the units are those of backends.Handle.
+package ident
+
+import "errors"
+
+// ErrNoProcess is returned where no process has the pid.
+var ErrNoProcess = errors.New("no such process")
+
+// Process is one process as it was when it was read.
+type Process struct {
+	PID    int
+	Parent int
+	// Start is the start time in clock ticks since boot on Linux, in
+	// microseconds since the epoch elsewhere. A reused pid has another.
+	Start  int64
+	Zombie bool   // it has ended and waits for its parent
+	Name   string // short name, for people and for a plausibility check
+}
+
+// Running reports whether the process pid that started at start still runs.
+// Not being able to tell is an error, never false.
+func Running(pid int, start int64) (bool, error) {
+	p, err := Read(pid)
+	switch {
+	case errors.Is(err, ErrNoProcess):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return p.Start == start && !p.Zombie, nil
+}
+
+// Ancestors returns the pids above pid, the nearest first, without init. It
+// ends where the chain cannot be read.
+func Ancestors(pid int) []int {
+	var out []int
+	for range 128 { // a bound, in case pids are reused while we climb
+		p, err := Read(pid)
+		if err != nil || p.Parent <= 1 {
+			break
+		}
+		pid = p.Parent
+		out = append(out, pid)
+	}
+	return out
+}

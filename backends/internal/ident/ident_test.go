@@ -1,0 +1,50 @@
+package ident
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+	"testing"
+)
+
+func TestSelf(t *testing.T) {
+	p, err := Read(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.PID != os.Getpid() || p.Parent != os.Getppid() || p.Start == 0 || p.Zombie {
+		t.Errorf("Read(self) = %+v", p)
+	}
+	if ok, err := Running(p.PID, p.Start); !ok || err != nil {
+		t.Errorf("Running(self) = %v, %v", ok, err)
+	}
+	if ok, err := Running(p.PID, p.Start+1); ok || err != nil {
+		t.Errorf("Running(self with another start) = %v, %v", ok, err)
+	}
+}
+
+func TestEndedIsNotRunning(t *testing.T) {
+	c := exec.Command("cat")
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p, err := Read(c.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := Ancestors(p.PID); len(a) == 0 || a[0] != os.Getpid() {
+		t.Errorf("Ancestors(child) = %v, want first %d", a, os.Getpid())
+	}
+	if a := Ancestors(os.Getpid()); slices.Contains(a, os.Getpid()) {
+		t.Errorf("Ancestors(self) = %v holds itself", a)
+	}
+	in.Close()
+	c.Wait()
+	if ok, err := Running(p.PID, p.Start); ok || err != nil {
+		t.Errorf("Running(ended) = %v, %v", ok, err)
+	}
+}
