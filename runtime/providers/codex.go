@@ -1,7 +1,6 @@
 package providers
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -51,7 +50,7 @@ func (c *codex) record(kind string, raw []byte) []Shown {
 		decode(raw, &r)
 		c.ended = true
 		clear(c.calls)
-		c.fatal = fatal(codexWords(r.Error.Message))
+		c.fatal = fatal(0, string(r.Error.Message))
 		if r.Error.Message == "" && c.pending != nil {
 			c.fatal = c.pending
 		}
@@ -61,7 +60,7 @@ func (c *codex) record(kind string, raw []byte) []Shown {
 		// decides whether it was fatal.
 		var e codexError
 		decode(raw, &e)
-		c.pending = fatal(codexWords(e.Message))
+		c.pending = fatal(0, string(e.Message))
 		return []Shown{{ShownError, c.pending.Detail}}
 	}
 	return nil
@@ -69,29 +68,6 @@ func (c *codex) record(kind string, raw []byte) []Shown {
 
 type codexError struct {
 	Message text `json:"message"`
-}
-
-// codexWords finds status and words of an error message, which may be the
-// API's JSON answer.
-func codexWords(message text) (status int, words string) {
-	var answer struct {
-		Status count `json:"status"`
-		Error  struct {
-			Type    text `json:"type"`
-			Code    text `json:"code"`
-			Message text `json:"message"`
-		} `json:"error"`
-	}
-	if json.Unmarshal([]byte(message), &answer) != nil || answer.Error.Message == "" {
-		return 0, string(message)
-	}
-	words = string(answer.Error.Message)
-	for _, kind := range []text{answer.Error.Code, answer.Error.Type} {
-		if kind != "" {
-			words += " (" + string(kind) + ")"
-		}
-	}
-	return int(answer.Status), words
 }
 
 func (c *codex) item(kind string, raw []byte) []Shown {

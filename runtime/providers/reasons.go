@@ -1,6 +1,8 @@
 package providers
 
 import (
+	"encoding/json"
+	"errors"
 	"regexp"
 	"strconv"
 	"strings"
@@ -141,20 +143,76 @@ func wordsOf(lower string) (plan.Reason, bool) {
 	return "", false
 }
 
-// fatal makes the error of a provider's words; nil words say nothing more than
-// the status.
+// fatal makes the error record of a provider's words, which may hold the API's
+// JSON answer. Status is 0 where it is not known.
 func fatal(status int, words string) *Fatal {
-	f := &Fatal{Reason: reasonOf(status, words), Detail: clip(oneLine(words), 500), RetryAfter: retryAfter(words)}
+	detail := words
+	if a, ok := answerIn(words); ok {
+		detail = a.words()
+		if status == 0 {
+			status = a.status()
+		}
+	}
+	f := &Fatal{Reason: reasonOf(status, detail), Detail: clip(oneLine(detail), 500)}
 	if f.Detail == "" && status != 0 {
 		f.Detail = "HTTP status " + strconv.Itoa(status)
 	}
 	if f.Detail == "" {
 		f.Detail = "the provider gave no words"
 	}
-	if f.Reason != plan.ReasonRateLimited && f.Reason != plan.ReasonOverloaded {
-		f.RetryAfter = nil
+	if f.Reason == plan.ReasonRateLimited || f.Reason == plan.ReasonOverloaded {
+		f.RetryAfter = retryAfter(words)
 	}
 	return f
+}
+
+// answer is an API's JSON answer to a call that failed, in the members that
+// the three APIs use.
+type answer struct {
+	Error struct {
+		Code    text `json:"code"` // Gemini: the HTTP status
+		Status  text `json:"status"`
+		Type    text `json:"type"`
+		Message text `json:"message"`
+	} `json:"error"`
+	Status count `json:"status"`
+}
+
+// answerIn finds the first JSON answer in words.
+func answerIn(words string) (answer, bool) {
+	var a answer
+	i := strings.IndexByte(words, '{')
+	if i < 0 {
+		return a, false
+	}
+	err := json.NewDecoder(strings.NewReader(words[i:])).Decode(&a)
+	var mistyped *json.UnmarshalTypeError
+	if err != nil && !errors.As(err, &mistyped) {
+		return a, false
+	}
+	return a, a.Error.Message != ""
+}
+
+func (a answer) status() int {
+	if a.Status > 0 {
+		return int(a.Status)
+	}
+	n, err := strconv.Atoi(string(a.Error.Code))
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// words are the message and the API's names for the failure.
+func (a answer) words() string {
+	words := string(a.Error.Message)
+	for _, name := range []text{a.Error.Code, a.Error.Status, a.Error.Type} {
+		if name != "" {
+			words += " (" + string(name) + ")"
+		}
+	}
+	return words
 }
 
 // retryAfter finds how long the provider asks to wait; nil where it does not.
