@@ -1,0 +1,132 @@
+package jobs
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/runtime/lead"
+	"github.com/okstra/okstra/runtime/record"
+)
+
+// TaskImplementation is the task type whose phases have an order.
+const TaskImplementation = "implementation"
+
+// Member is a worker as phase order sees it.
+type Member struct {
+	Key   string // worker key, or workerId in version 1
+	Label string
+	Role  string
+}
+
+// Roster lists the workers of a plan.
+func Roster(p *plan.Plan) []Member {
+	var out []Member
+	for _, r := range p.Rounds {
+		for _, w := range r.Workers {
+			out = append(out, Member{w.Key, w.Label, w.Role})
+		}
+	}
+	return out
+}
+
+// RosterV1 lists the workers of a version 1 manifest.
+func RosterV1(m *lead.Manifest) []Member {
+	out := make([]Member, len(m.Workers))
+	for i, w := range m.Workers {
+		out[i] = Member{w.WorkerID, w.WorkerID, w.Role}
+	}
+	return out
+}
+
+// Completed tells which workers' latest invocations are completed. What a
+// later plan set aside does not count.
+func Completed(dispatches []record.Dispatch) map[string]bool {
+	out := map[string]bool{}
+	for _, d := range dispatches {
+		if d.Superseded != "" {
+			continue
+		}
+		key := d.WorkerKey
+		if key == "" {
+			key = d.WorkerID
+		}
+		out[key] = d.Status == plan.StatusCompleted
+	}
+	return out
+}
+
+// PhaseOrder refuses a batch that breaks the order of an implementation: the
+// executor alone, then, once it has completed, its verifiers. A verifier that
+// runs beside the executor, or before it has completed, reads the base and not
+// the executor's diff. It is judged before every other rule, and the same for
+// a roster, a jobs file and a dry run.
+//
+// One batch that holds both is refused in every task type; the completed
+// executor is asked for where the task type is TaskImplementation.
+func PhaseOrder(taskType string, roster, batch []Member, completed map[string]bool) *Refusal {
+	executors := withRole(batch, lead.RoleExecutor)
+	verifiers := withRole(batch, lead.RoleVerifier)
+	if len(verifiers) == 0 {
+		return nil
+	}
+	if len(executors) > 0 {
+		return bothInOne(executors, verifiers, completed)
+	}
+	if taskType != TaskImplementation {
+		return nil
+	}
+	var open []Member
+	for _, m := range withRole(roster, lead.RoleExecutor) {
+		if !completed[m.Key] {
+			open = append(open, m)
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	return &Refusal{
+		What:  fmt.Sprintf("implementation phase order: %s cannot start before %s has completed", keys(verifiers), keys(open)),
+		Moved: []string{"leave out " + keys(verifiers)},
+		Remedy: fmt.Sprintf("dispatch %s alone (`--workers %s`), await it, then dispatch the verifiers",
+			keys(open), strings.Join(keyList(open), ",")),
+	}
+}
+
+func bothInOne(executors, verifiers []Member, completed map[string]bool) *Refusal {
+	done := !slices.ContainsFunc(executors, func(m Member) bool { return !completed[m.Key] })
+	if done {
+		return &Refusal{
+			What:   fmt.Sprintf("implementation phase order: the verifiers' batch still holds the executor %s, which has completed", keys(executors)),
+			Moved:  []string{"leave out " + keys(executors)},
+			Remedy: fmt.Sprintf("dispatch the verifiers alone (`--workers %s`)", strings.Join(keyList(verifiers), ",")),
+		}
+	}
+	return &Refusal{
+		What:   fmt.Sprintf("implementation phase order: one batch holds the executor %s and the verifiers %s", keys(executors), keys(verifiers)),
+		Moved:  []string{"leave out " + keys(verifiers)},
+		Remedy: fmt.Sprintf("dispatch the executor alone (`--workers %s`), await it, then dispatch the verifiers", strings.Join(keyList(executors), ",")),
+	}
+}
+
+func withRole(members []Member, role string) []Member {
+	var out []Member
+	for _, m := range members {
+		if m.Role == role {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func keyList(members []Member) []string {
+	out := make([]string, len(members))
+	for i, m := range members {
+		out[i] = m.Key
+	}
+	slices.Sort(out)
+	return out
+}
+
+func keys(members []Member) string { return strings.Join(keyList(members), ", ") }
