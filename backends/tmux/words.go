@@ -1,0 +1,120 @@
+package tmux
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// command is one tmux command: its name and its words, not yet escaped for the
+// command line.
+type command []string
+
+// builtin spells the name of a tmux command so that a user's command-alias of
+// that name does not replace it: tmux takes any unambiguous beginning, and an
+// alias is only looked up by its whole name.
+func builtin(name string) string { return name[:len(name)-1] }
+
+func cmd(name string, words ...string) command {
+	return append(command{builtin(name)}, words...)
+}
+
+// chain joins commands to the words of one client call.
+func chain(cmds []command) []string {
+	var out []string
+	for i, c := range cmds {
+		if i > 0 {
+			out = append(out, ";")
+		}
+		for _, w := range c {
+			out = append(out, escapeWord(w))
+		}
+	}
+	return out
+}
+
+// escapeWord keeps tmux from taking a word's final semicolon for the end of
+// the command.
+func escapeWord(w string) string {
+	if strings.HasSuffix(w, ";") {
+		return w[:len(w)-1] + `\;`
+	}
+	return w
+}
+
+// escapeFormat makes text harmless where tmux expands formats: nothing in it
+// is looked up, and #(…) runs nothing. What could steer a terminal or turn the
+// direction of the text becomes a space.
+func escapeFormat(text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	text = strings.Map(func(r rune) rune {
+		if unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control) {
+			return ' '
+		}
+		return r
+	}, text)
+	return strings.ReplaceAll(text, "#", "##")
+}
+
+// maxTitle bounds a pane's title in runes.
+const maxTitle = 120
+
+func title(text string) string {
+	if utf8.RuneCountInString(text) > maxTitle {
+		text = string([]rune(text)[:maxTitle-1]) + "…"
+	}
+	return escapeFormat(text)
+}
+
+var (
+	paneID    = regexp.MustCompile(`^%[0-9]{1,9}$`)
+	windowID  = regexp.MustCompile(`^@[0-9]{1,9}$`)
+	sessionID = regexp.MustCompile(`^\$[0-9]{1,9}$`)
+	safeTag   = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,200}$`)
+	safeLabel = regexp.MustCompile(`^[A-Za-z0-9 ._-]{0,200}$`)
+)
+
+// maxCommand bounds the words of one launch, and maxChain those of one client
+// call: tmux refuses a message of more than 16364 bytes.
+const (
+	maxCommand = 8 << 10
+	maxChain   = 14 << 10
+)
+
+// checkLaunch refuses what must not become words of tmux.
+func checkLaunch(argv []string, tag, label string) error {
+	if len(argv) < 2 {
+		// One word alone would be run by the user's shell.
+		return fmt.Errorf("supervisor command %q has fewer than two words", argv)
+	}
+	if !strings.HasPrefix(argv[0], "/") {
+		return fmt.Errorf("supervisor program %q is no absolute path", argv[0])
+	}
+	size := 0
+	for _, w := range argv {
+		size += len(w) + 1
+		if strings.ContainsRune(w, 0) {
+			return fmt.Errorf("supervisor command %q holds a NUL", argv)
+		}
+	}
+	if size > maxCommand {
+		return fmt.Errorf("supervisor command of %d bytes is longer than %d", size, maxCommand)
+	}
+	if !safeTag.MatchString(tag) {
+		return fmt.Errorf("tag %q is not made of A-Z a-z 0-9 _ . -", tag)
+	}
+	if !safeLabel.MatchString(label) {
+		return fmt.Errorf("label %q is not made of A-Z a-z 0-9 space . _ -", label)
+	}
+	return nil
+}
+
+func size(words []string) int {
+	n := 0
+	for _, w := range words {
+		n += len(w) + 1
+	}
+	return n
+}
