@@ -10,12 +10,12 @@ package runtime
 import (
 	"context"
 	"errors"
-	"io"
 	"time"
 
 	"github.com/okstra/okstra/backends"
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/lang/plan/paths"
+	"github.com/okstra/okstra/runtime/lead"
 	"github.com/okstra/okstra/runtime/record"
 	"github.com/okstra/okstra/runtime/sidecar"
 )
@@ -72,6 +72,7 @@ type Event struct {
 	Status        plan.Status
 	Reason        plan.Reason
 	Message       string
+	Log           lead.Event // the event as it stands in the log
 }
 
 // Asker answers a gate on a terminal. It returns ok false where nobody can be
@@ -192,20 +193,4 @@ type LogOptions struct {
 	Stderr bool
 	Tail   int  // lines; 0 is all
 	Raw    bool // bytes as they came; else control sequences are made harmless
-}
-
-// The engine's functions; each is in the file of its verb.
-type engineFunctions interface {
-	Observe(ctx context.Context, env Env, p *plan.Plan, newRun bool) (*plan.Recorded, error)
-	Apply(ctx context.Context, env Env, o ApplyOptions) (*Outcome, error)
-	Stop(ctx context.Context, env Env, s Selector, progress Progress) (*Outcome, error)
-	Approve(ctx context.Context, env Env, s Selector, round string, a Answer) (*Outcome, error)
-	Teardown(ctx context.Context, env Env, s Selector, force bool) (*TeardownReport, error)
-	TeardownAll(ctx context.Context, env Env, projectRoot string) (*TeardownReport, error)
-	Status(ctx context.Context, env Env, s Selector) (*RunStatus, error)
-	Runs(ctx context.Context, env Env, projectRoot string) ([]RunStatus, error)
-	Why(ctx context.Context, env Env, s Selector, worker string) (*Explanation, error)
-	Logs(ctx context.Context, env Env, s Selector, worker string, o LogOptions, w io.Writer) error
-	AttachCommand(ctx context.Context, env Env, s Selector, worker string) ([]string, error)
-	ChooseBackend(ctx context.Context, env Env, p *plan.Plan, override string) error
 }

@@ -307,6 +307,7 @@ type Difference struct {
 	// Finished is set when the recorded run ended and nothing changed.
 	Finished bool           `json:"finished"`
 	Summary  string         `json:"summary"`
+	Replace  []string       `json:"replace,omitempty"` // worker keys that --replace named
 	Rounds   []RoundAction  `json:"rounds"`
 	Workers  []WorkerAction `json:"workers"`
 }

@@ -33,10 +33,10 @@ type State struct {
 	Ended            string      `json:"ended,omitempty"` // completed, rejected, denied
 	EndedDetail      string      `json:"endedDetail,omitempty"`
 	Allowance        int         `json:"allowance"` // +1 with every apply that gives failed workers fresh attempts
-	Rounds           []Round     `json:"rounds"`
+	Rounds           []*Round    `json:"rounds"`
 	Pins             []Pin       `json:"pins,omitempty"`
 	Workers          []Worker    `json:"workers"` // a projection for the lead: written, never read
-	WorkerDispatches []Dispatch  `json:"workerDispatches"`
+	WorkerDispatches []*Dispatch `json:"workerDispatches"`
 }
 
 // Round holds only what cannot be derived from the dispatches.
@@ -122,6 +122,7 @@ type Dispatch struct {
 	SidecarDigest    string             `json:"sidecarDigest,omitempty"`
 	Artifacts        []sidecar.Artifact `json:"artifacts,omitempty"`
 	Usage            *plan.Usage        `json:"usage,omitempty"`
+	Suspects         []string           `json:"suspects,omitempty"` // others that ran while the tree changed
 	RetryAfter       *time.Time         `json:"retryAfter,omitempty"`
 	Superseded       string             `json:"superseded,omitempty"` // why a later plan no longer counts it: redo, dropped
 }

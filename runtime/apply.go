@@ -1,0 +1,295 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/lang/plan/paths"
+	"github.com/okstra/okstra/runtime/durable"
+	"github.com/okstra/okstra/runtime/lead"
+	"github.com/okstra/okstra/runtime/record"
+)
+
+// Apply executes a plan: it creates or takes up the run, brings every round to
+// its end and returns how the run stands. When ctx ends it detaches: workers go
+// on, and the error wraps ErrInterrupted. The outcome is usable with an error
+// wherever it is not nil.
+func Apply(ctx context.Context, env Env, o ApplyOptions) (*Outcome, error) {
+	s, out, err := begin(ctx, env, o)
+	if s == nil {
+		return out, err
+	}
+	defer s.close()
+	return s.carryOut(ctx)
+}
+
+// begin takes the run's lock and brings plan and record together. A nil
+// session with an outcome means that there is nothing to do.
+func begin(ctx context.Context, env Env, o ApplyOptions) (*session, *Outcome, error) {
+	p := o.Plan
+	saved := ""
+	if o.Saved {
+		saved = plan.Digest(p)
+	}
+	run := paths.Run{Root: p.ProjectRoot, Task: p.Run.Task, TaskType: p.Run.TaskType}
+	diff := plan.DiffOptions{New: o.New, Replace: o.Replace}
+	rec, err := Observe(ctx, env, p)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.Saved {
+		diff.Replace = p.Difference.Replace
+	} else if err := plan.Diff(p, rec, diff); err != nil {
+		return nil, nil, err
+	}
+	if p.Difference.Finished {
+		run.Seq = p.State.Seq
+		return nil, nothing(run, rec, p), nil
+	}
+	run.Seq = p.State.Seq
+	isNew := p.State.New
+	var st *record.State
+	if o.Saved && isNew && rec.Exists && rec.Seq == run.Seq {
+		// Either this very plan made the run and was interrupted, or somebody
+		// else was faster: the state tells, under the lock.
+		isNew = false
+	}
+	var seq *durable.Lock
+	if isNew {
+		if seq, err = lockSeq(ctx, run); err != nil {
+			return nil, nil, err
+		}
+		defer seq.Close()
+		if latest := latestSeq(run.Root, run.Task, run.TaskType); latest >= run.Seq {
+			if o.Saved {
+				return nil, nil, &Refusal{What: "the plan is stale", Moved: []string{fmt.Sprintf("run %03d exists by now", latest)}, Remedy: "make a new plan"}
+			}
+			seq.Close()
+			return begin(ctx, env, o)
+		}
+	}
+	lock, err := acquire(run)
+	if err != nil {
+		return nil, nil, err
+	}
+	keep := false
+	defer func() {
+		if !keep {
+			lock.Close()
+		}
+	}()
+
+	if !isNew {
+		if st, err = record.Load(run.TeamState()); err != nil {
+			return nil, nil, err
+		}
+		if rec, err = observe(run, st); err != nil {
+			return nil, nil, err
+		}
+	}
+	if o.Saved {
+		if err := stale(o, p, st, saved, isNew); err != nil {
+			return nil, nil, err
+		}
+	} else if !isNew {
+		if err := plan.Diff(p, rec, plan.DiffOptions{Replace: o.Replace}); err != nil {
+			return nil, nil, err
+		}
+		if p.Difference.Finished || p.State.New {
+			lock.Close()
+			keep = true // released already
+			return begin(ctx, env, o)
+		}
+	}
+	backend, mixed, err := backendInForce(ctx, env, p, st, o.Backend)
+	if err != nil {
+		return nil, nil, err
+	}
+	created := st == nil
+	if created {
+		if st, err = create(env, run, p, backend, leadRuntimeOf(p)); err != nil {
+			return nil, nil, err
+		}
+	} else {
+		if mixed {
+			st.DispatchMode = "mixed"
+		}
+		st.Backend = backend
+		if err := os.Remove(run.Stop()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, nil, fmt.Errorf("remove the request to stop: %w", err)
+		}
+		if err := writePlan(run, st, p); err != nil {
+			return nil, nil, err
+		}
+	}
+	st.SavedPlanDigest = saved
+	st.Allowance++
+	s, err := newSession(env, run, lock, st, p)
+	if err != nil {
+		return nil, nil, err
+	}
+	keep = true
+	s.backend, s.progress, s.asker = env.Backends[backend], o.Progress, o.Asker
+	s.replace = diff.Replace
+	kind, msg := lead.RunResumed, "taking up "+run.Ref()
+	if created {
+		kind, msg = lead.RunCreated, "starting "+run.Ref()
+	}
+	s.note(lead.Event{TS: env.Now(), Type: kind, Phase: lead.PhaseOf(kind, ""), Message: msg})
+	s.note(lead.Event{TS: env.Now(), Type: lead.PlanApplied, Phase: lead.PhaseOf(lead.PlanApplied, ""), Message: fmt.Sprintf("plan %d, backend %s", st.PlanNumber, backend)})
+	if err := s.commit(); err != nil {
+		s.close()
+		return nil, nil, err
+	}
+	if err := s.reconcile(); err != nil {
+		s.close()
+		return nil, nil, err
+	}
+	return s, nil, nil
+}
+
+func leadRuntimeOf(p *plan.Plan) string {
+	if p.Run.Lead.Runtime != "" {
+		return p.Run.Lead.Runtime
+	}
+	return "external"
+}
+
+// nothing is the outcome of a finished run that nothing changed for.
+func nothing(run paths.Run, rec *plan.Recorded, p *plan.Plan) *Outcome {
+	out := &Outcome{Run: run, RunName: p.Run.Name, Plan: p, Nothing: true, Summary: p.Difference.Summary}
+	if rec.Ended != "completed" {
+		out.Exit = 3
+		out.Next = []string{"okstra status " + p.Run.Name, "okstra apply --new " + p.Run.Name}
+	}
+	return out
+}
+
+// lockSeq takes the lock under which run numbers are chosen.
+func lockSeq(ctx context.Context, run paths.Run) (*durable.Lock, error) {
+	path := paths.SeqLock(run.Root, run.Task, run.TaskType)
+	if err := durable.MkdirAll(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	return durable.WaitLock(ctx, path)
+}
+
+// stale refuses a saved plan where anything that it depends on has moved. It
+// is judged once, under the lock, before anything is reconciled.
+func stale(o ApplyOptions, p *plan.Plan, st *record.State, saved string, isNew bool) error {
+	if st != nil && st.SavedPlanDigest == saved {
+		return nil // this plan made or drove the run and was interrupted
+	}
+	var moved []string
+	switch {
+	case isNew:
+	case st == nil:
+		moved = append(moved, "the run is gone")
+	case p.State.New:
+		moved = append(moved, fmt.Sprintf("run %03d exists by now", p.State.Seq))
+	case st.Lineage != p.State.Lineage:
+		moved = append(moved, "the state is of another run than the one planned against")
+	case st.Serial != p.State.Serial:
+		moved = append(moved, fmt.Sprintf("the state is at serial %d; the plan was computed against %d", st.Serial, p.State.Serial))
+	}
+	if o.Recheck != nil {
+		now, err := o.Recheck()
+		if err != nil {
+			return &Refusal{What: "the plan is stale", Moved: append(moved, "the definition does not compile any more: "+err.Error()), Remedy: "make a new plan"}
+		}
+		moved = append(moved, differences(p, now)...)
+	}
+	if len(moved) == 0 {
+		return nil
+	}
+	return &Refusal{What: "the plan is stale", Moved: moved, Remedy: "make a new plan with okstra plan --out, look at it, and apply that"}
+}
+
+// differences names what moved between a plan and the same definition compiled
+// now.
+func differences(old, now *plan.Plan) []string {
+	var moved []string
+	was := map[string]string{}
+	for _, in := range old.Inputs {
+		was[string(in.Kind)+" "+in.Path] = in.Digest
+	}
+	for _, in := range now.Inputs {
+		key := string(in.Kind) + " " + in.Path
+		digest, known := was[key]
+		delete(was, key)
+		switch {
+		case !known:
+			moved = append(moved, in.Path+" is read by now")
+		case digest != in.Digest:
+			moved = append(moved, in.Path+" changed")
+		}
+	}
+	for _, in := range old.Inputs {
+		if _, left := was[string(in.Kind)+" "+in.Path]; left {
+			moved = append(moved, in.Path+" is not read any more")
+		}
+	}
+	programs := map[string]plan.Program{}
+	for _, r := range old.Rounds {
+		for _, w := range r.Workers {
+			programs[w.Key] = w.Program
+		}
+	}
+	told := map[string]bool{}
+	for _, r := range now.Rounds {
+		for _, w := range r.Workers {
+			before, known := programs[w.Key]
+			if known && before != w.Program && !told[w.Program.Path] {
+				told[w.Program.Path] = true
+				moved = append(moved, fmt.Sprintf("the program %s changed or moved (it was %s)", w.Program.Path, before.Path))
+			}
+		}
+	}
+	if old.Observed.Git.Head != now.Observed.Git.Head {
+		moved = append(moved, fmt.Sprintf("the git head is %s; it was %s", short(now.Observed.Git.Head), short(old.Observed.Git.Head)))
+	}
+	if len(moved) == 0 && old.Identity() != now.Identity() {
+		moved = append(moved, "the definition compiles to other work (variables or environment)")
+	}
+	return moved
+}
+
+func short(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s[:min(12, len(s))]
+}
+
+// outcome describes how the run stands.
+func (s *session) outcome(exit int, summary string, next ...string) *Outcome {
+	out := &Outcome{Run: s.run, RunName: s.state.RunName, State: s.state, Plan: s.plan, Exit: exit, Summary: summary, Next: next}
+	if panes := s.openPanes(); len(panes) > 0 {
+		out.Next = append(out.Next, "okstra teardown "+s.state.RunName)
+		out.Attach = attach(s.backend, panes[0])
+	}
+	return out
+}
+
+// failed lists the workers that did not complete, for a summary.
+func (s *session) failed() string {
+	var out []string
+	for _, r := range s.plan.Rounds {
+		for _, w := range r.Workers {
+			if d := s.state.Latest(w.Key); d != nil && d.Status.Terminal() && d.Status != plan.StatusCompleted {
+				out = append(out, fmt.Sprintf("%s %s/%s", d.WorkerKey, d.Status, d.Reason))
+			}
+		}
+	}
+	const most = 6
+	if len(out) > most {
+		out = append(out[:most], fmt.Sprintf("and %d more", len(out)-most))
+	}
+	return strings.Join(out, ", ")
+}

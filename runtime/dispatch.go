@@ -1,0 +1,352 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/okstra/okstra/backends"
+	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/lang/plan/paths"
+	"github.com/okstra/okstra/runtime/crash"
+	"github.com/okstra/okstra/runtime/durable"
+	"github.com/okstra/okstra/runtime/launch"
+	"github.com/okstra/okstra/runtime/lead"
+	"github.com/okstra/okstra/runtime/record"
+)
+
+// job is a worker to be brought to its end in one batch.
+type job struct {
+	round  *plan.Round
+	worker *plan.Worker
+	batch  string
+	kind   string // dispatch kind of its first attempt in the batch
+	extra  string // text after the instructions: the items of a re-verification
+}
+
+// jobs are the workers of the batch that is being driven, by worker key.
+type jobs map[string]*job
+
+// enlist records an invocation of a job as planned. The state is not yet
+// written; nothing starts before it is.
+func (s *session) enlist(j *job, attempt, allowance int, notBefore *time.Time) *record.Dispatch {
+	w := j.worker
+	a := attemptFiles(s.run, w, j.batch, attempt)
+	kind := j.kind
+	if attempt > 1 && kind == "initial" {
+		kind = "retry"
+	}
+	invocation := paths.InvocationRef(w.AssignmentRef, j.batch, attempt)
+	prompt := Prompt(s.plan, j.round, w, a, kind, j.extra)
+	rel := func(p string) string { return relative(s.run.Root, p) }
+	d := &record.Dispatch{
+		InvocationRef: invocation, WorkerKey: w.Key, ParticipantRef: w.ParticipantRef, RoleExecutionRef: w.RoleExecutionRef,
+		AssignmentRef: w.AssignmentRef, ExecutionLabel: w.Label, DutyID: w.Duty, Round: j.round.Name, Batch: j.batch, Kind: kind,
+		Role: w.Role, Provider: w.Provider, BackendType: w.Provider + "-cli", DispatchMode: string(lead.ModeOf(s.backend.Name())),
+		Attempt: attempt, Allowance: allowance, Status: plan.StatusPlanned,
+		Digests:    record.DispatchDigests{Digests: w.Digests, Prompt: plan.DigestBytes([]byte(prompt))},
+		PromptPath: rel(a.Prompt()), StatusPath: rel(a.Status()), LaunchPath: rel(a.Launch()), ResultPath: rel(a.Result()),
+		Tag: tag(s.state, invocation), Limits: w.Limits, CreatedAt: s.env.Now(), RetryAfter: notBefore,
+	}
+	for _, c := range s.launchRecord(j, d, a, nil).CompletionPaths() {
+		d.CompletionPaths = append(d.CompletionPaths, rel(c.Path))
+	}
+	if old := s.state.Invocation(invocation); old != nil {
+		// Only an attempt that never ran is enlisted again.
+		*old = *d
+		d = old
+	} else {
+		s.state.WorkerDispatches = append(s.state.WorkerDispatches, d)
+	}
+	s.changed()
+	return d
+}
+
+// launchRecord renders the launch record of an attempt.
+func (s *session) launchRecord(j *job, d *record.Dispatch, a paths.Attempt, argv []string) *launch.Record {
+	w := j.worker
+	r := &launch.Record{
+		SchemaVersion: launch.SchemaVersion, Run: s.run.Ref(), ProjectRoot: s.run.Root, InvocationRef: d.InvocationRef,
+		WorkerKey: w.Key, Batch: j.batch, DispatchKind: d.Kind, Attempt: a.Number, Role: w.Role, Access: w.Access, Label: w.Label,
+		Provider: w.Provider, Tag: d.Tag, Backend: s.backend.Name(), Program: w.Program.Path, Argv: argv,
+		Dir: absolute(s.run.Root, w.Dir), Stdin: launch.StdinNone,
+		Paths: launch.Paths{
+			Prompt: a.Prompt(), Status: a.Status(), Lock: a.Lock(), Go: a.Go(), Env: a.Env(), Log: a.Log(), ErrLog: a.ErrLog(),
+			Inputs: s.run.InputsIndex(j.batch), Result: a.Result(), WorkerResult: a.WorkerResult(),
+		},
+		Result: w.Result, Output: w.Output, Emits: w.Emits, Audit: w.Audit, Report: a.Report, Limits: w.Limits,
+		ExitCodes: w.ExitCodes, Hold: s.backend.Name() != "process", Watch: w.Access == plan.AccessRead,
+	}
+	if w.Prompt == plan.PromptStdin {
+		r.Stdin = launch.StdinPrompt
+	}
+	if w.Audit {
+		r.Paths.Audit = a.Audit()
+	}
+	if w.Emits != plan.EmitsNone {
+		r.Paths.Emit = a.Emit()
+	}
+	for _, o := range w.Outputs {
+		out := launch.Output{Name: o.Name, Path: a.Output(o.Name), Required: o.Required}
+		if o.Schema != "" {
+			out.Schema = absolute(s.run.Root, o.Schema)
+		}
+		r.Outputs = append(r.Outputs, out)
+	}
+	return r
+}
+
+// preparation is everything that must be on disk before a supervisor starts,
+// made by the owner and written beside it.
+type preparation struct {
+	d      *record.Dispatch
+	files  paths.Attempt
+	prompt string
+	record *launch.Record
+	env    []string
+	launch backends.Launch
+}
+
+// prepare renders one planned dispatch. An error is the world's: a secret
+// without a value, or a completion path that exists already.
+func (s *session) prepare(j *job, d *record.Dispatch) (*preparation, error) {
+	w := j.worker
+	a := attemptFiles(s.run, w, j.batch, d.Attempt)
+	prompt := Prompt(s.plan, j.round, w, a, d.Kind, j.extra)
+	fill := filler(a, prompt)
+	var argv []string
+	for _, t := range w.Argv {
+		argv = append(argv, t.Fill(fill))
+	}
+	if w.Prompt == plan.PromptArgument {
+		argv = append(argv, prompt)
+	}
+	env, err := environment(s.env, s.run, w, a, d.InvocationRef, prompt)
+	if err != nil {
+		return nil, err
+	}
+	rec := s.launchRecord(j, d, a, argv)
+	for _, c := range rec.CompletionPaths() {
+		if exists(c.Path) {
+			return nil, fmt.Errorf("%s exists before the attempt that is to write it; it belongs to %s", relative(s.run.Root, c.Path), s.owner(c.Path))
+		}
+	}
+	policy := s.plan.Run.Panes
+	return &preparation{
+		d: d, files: a, prompt: prompt, record: rec, env: env,
+		launch: backends.Launch{
+			Command: []string{s.env.Okstra, "supervise", a.Launch()}, Label: d.ExecutionLabel, Tag: d.Tag, Title: w.Title,
+			Policy: backends.Policy{
+				Placement: string(policy.Placement), Layout: string(policy.Layout), LeadShare: policy.LeadShare,
+				MinColumns: policy.MinColumns, MinRows: policy.MinRows, PerWindow: policy.PerWindow,
+			},
+			Beside: s.openPanes(),
+		},
+	}, nil
+}
+
+// owner names the invocation that a completion path was made for.
+func (s *session) owner(path string) string {
+	rel := relative(s.run.Root, path)
+	for _, d := range s.state.WorkerDispatches {
+		for _, c := range d.CompletionPaths {
+			if c == rel && d.Status != plan.StatusPlanned {
+				return d.InvocationRef
+			}
+		}
+	}
+	return "nothing that this run recorded"
+}
+
+// openPanes are the handles of this run that are still on a screen.
+func (s *session) openPanes() []backends.Handle {
+	var out []backends.Handle
+	for _, d := range s.state.WorkerDispatches {
+		if d.Handle != nil && d.Handle.Pane != "" && !d.Closed {
+			out = append(out, *d.Handle)
+		}
+	}
+	return out
+}
+
+// write puts the attempt's files on disk. It may run again for an attempt that
+// never ran.
+func (p *preparation) write() error {
+	for _, f := range []string{p.files.Prompt(), p.files.WorkerResult(), p.files.Result()} {
+		if err := durable.MkdirAll(filepath.Dir(f)); err != nil {
+			return err
+		}
+	}
+	if err := durable.WriteFile(p.files.Prompt(), []byte(p.prompt), 0o600); err != nil {
+		return err
+	}
+	if err := launch.WriteEnv(p.files.Env(), &launch.Env{SchemaVersion: launch.EnvSchemaVersion, Env: p.env}); err != nil {
+		return err
+	}
+	if err := launch.Write(p.files.Launch(), p.record); err != nil {
+		return err
+	}
+	return durable.Touch(p.files.Lock())
+}
+
+// startReady hands planned dispatches to the backend, as many as parallelism
+// and budget allow: intent now, files and supervisors once intent is on disk.
+func (s *session) startReady(batch string, work jobs) error {
+	if s.stopping {
+		return nil
+	}
+	now := s.env.Now()
+	s.exhausted = false // what ended meanwhile may have used less than its worst
+	slots := s.slots(batch)
+	var group []*preparation
+	for _, d := range s.state.InBatch(batch) {
+		if d.Status != plan.StatusPlanned || slots <= 0 || (d.RetryAfter != nil && d.RetryAfter.After(now)) {
+			continue
+		}
+		j := work[d.WorkerKey]
+		if j == nil {
+			continue // not part of what is driven now
+		}
+		if why := s.affordable(j.worker, batch); why != "" {
+			s.exhausted = true
+			break
+		}
+		p, err := s.prepare(j, d)
+		if err != nil {
+			s.fail(d, plan.ReasonCannotStart, err.Error())
+			continue
+		}
+		slots--
+		d.Status = plan.StatusSpawning
+		s.note(lead.Event{TS: now, Type: lead.WorkerDispatch, Phase: lead.PhaseOf(lead.WorkerDispatch, j.round.Kind), Round: d.Round,
+			InvocationRef: d.InvocationRef, Message: "dispatching " + d.ExecutionLabel, Data: map[string]any{lead.DataLabel: d.ExecutionLabel, "kind": d.Kind}})
+		s.live[p.files.Status()] = &flight{d: d, round: j.round, worker: j.worker, startBy: now.Add(d.Limits.Start.D() + startSlack)}
+		group = append(group, p)
+	}
+	if len(group) == 0 {
+		return nil
+	}
+	for _, p := range group {
+		if err := durable.MkdirAll(filepath.Dir(p.files.Status())); err != nil {
+			return err
+		}
+		s.watch.Add(p.files.Status())
+	}
+	s.then(func() {
+		crash.Point("runner.intent-written")
+		s.background(func() func() { return s.launchGroup(group) })
+	})
+	return nil
+}
+
+// startSlack is what the runner allows beyond the supervisor's own start
+// limit, so that it is the supervisor that gives up first.
+const startSlack = 3 * time.Second
+
+// launchGroup runs beside the owner.
+func (s *session) launchGroup(group []*preparation) func() {
+	type failed struct {
+		p   *preparation
+		err error
+	}
+	var failures []failed
+	var ready []*preparation
+	var launches []backends.Launch
+	for _, p := range group {
+		if err := p.write(); err != nil {
+			failures = append(failures, failed{p, err})
+			continue
+		}
+		ready = append(ready, p)
+		launches = append(launches, p.launch)
+	}
+	crash.Point("runner.launch-written")
+	var started []backends.Started
+	if len(launches) > 0 {
+		started = s.backend.Start(context.Background(), launches)
+	}
+	crash.Point("runner.backend-started")
+	return func() {
+		for _, f := range failures {
+			s.notStarted(f.p.d, f.p.files.Status(), f.err)
+		}
+		for i, st := range started {
+			s.onStarted(ready[i], st)
+		}
+	}
+}
+
+// onStarted takes the backend's answer for one launch.
+func (s *session) onStarted(p *preparation, st backends.Started) {
+	d := p.d
+	f := s.live[p.files.Status()]
+	if f == nil {
+		return // it has been given up meanwhile
+	}
+	f.asked = true
+	if st.Note != "" {
+		s.note(lead.Event{TS: s.env.Now(), Type: lead.Note, Round: d.Round, InvocationRef: d.InvocationRef, Message: st.Note})
+	}
+	switch {
+	case st.Err == nil:
+		h := st.Handle
+		d.Handle, d.PaneID = &h, h.Pane
+		s.changed()
+	case errors.Is(st.Err, backends.ErrUnanswered):
+		// Somebody may be there: init tells, or the start limit ends.
+		d.Detail = st.Err.Error()
+		s.changed()
+	default:
+		if st.Handle.Tag != "" {
+			h := st.Handle
+			d.Handle, d.PaneID = &h, h.Pane
+		}
+		s.notStarted(d, p.files.Status(), st.Err)
+		return
+	}
+	s.look(p.files.Status())
+}
+
+// notStarted settles a dispatch whose supervisor certainly does not run.
+func (s *session) notStarted(d *record.Dispatch, statusPath string, err error) {
+	s.forget(statusPath)
+	s.fail(d, plan.ReasonNotStarted, err.Error())
+}
+
+// forget ends the watch over one attempt.
+func (s *session) forget(statusPath string) {
+	delete(s.live, statusPath)
+	s.watch.Remove(statusPath)
+}
+
+// slots is how many more workers of the batch may run now.
+func (s *session) slots(batch string) int {
+	limit := s.plan.Run.Parallelism
+	for i := range s.plan.Rounds {
+		r := &s.plan.Rounds[i]
+		if inRound(r, batch) && r.Parallelism > 0 {
+			limit = min(limit, r.Parallelism)
+		}
+	}
+	for _, d := range s.state.InBatch(batch) {
+		if d.Status == plan.StatusSpawning || d.Status == plan.StatusRunning {
+			limit--
+		}
+	}
+	return limit
+}
+
+// inRound tells whether a batch belongs to a round.
+func inRound(r *plan.Round, batch string) bool {
+	switch r.Kind {
+	case plan.RoundReverify:
+		return strings.HasPrefix(batch, "reverify-r")
+	case plan.RoundReportWriter:
+		return batch == paths.ReportWriterBatch
+	default:
+		return batch == r.Name
+	}
+}

@@ -1,0 +1,351 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/okstra/okstra/backends"
+	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/runtime/crash"
+	"github.com/okstra/okstra/runtime/launch"
+	"github.com/okstra/okstra/runtime/lead"
+	"github.com/okstra/okstra/runtime/proc"
+	"github.com/okstra/okstra/runtime/record"
+	"github.com/okstra/okstra/runtime/sidecar"
+)
+
+// sweepEvery is how often the owner looks for what no file event tells of: a
+// killed supervisor, a limit that has passed, a request to stop.
+const sweepEvery = 2 * time.Second
+
+// netSlack is what the runner's own net allows beyond wall and grace.
+const netSlack = 30 * time.Second
+
+// drive starts the planned workers of a batch and brings them to their ends,
+// retries included, until done says so or nothing is left to do. It returns
+// ErrInterrupted when ctx ends: workers go on.
+func (s *session) drive(ctx context.Context, batch string, work jobs, done func() bool) error {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		if err := s.startReady(batch, work); err != nil {
+			return err
+		}
+		if err := s.commit(); err != nil {
+			return err
+		}
+		if s.idle(batch) || (done != nil && done()) {
+			return nil
+		}
+		wake := s.nextStart(batch)
+		select {
+		case <-ctx.Done():
+			return s.detach(ctx)
+		case f := <-s.messages:
+			s.running--
+			f()
+		case path := <-s.watch.Changed():
+			s.look(path)
+		case <-wake:
+		case <-tick.C:
+			s.sweep()
+		}
+		s.drain()
+	}
+}
+
+// drain applies what else has come meanwhile, so that one state carries it all.
+func (s *session) drain() {
+	for {
+		select {
+		case f := <-s.messages:
+			s.running--
+			f()
+		case path := <-s.watch.Changed():
+			s.look(path)
+		default:
+			return
+		}
+	}
+}
+
+// idle reports whether nothing of the batch runs, will run or is being closed.
+func (s *session) idle(batch string) bool {
+	if s.running > 0 || len(s.live) > 0 {
+		return false
+	}
+	for _, d := range s.state.InBatch(batch) {
+		if d.Status == plan.StatusPlanned {
+			return s.stopping || s.exhausted
+		}
+		if !d.Status.Terminal() {
+			return false
+		}
+	}
+	return true
+}
+
+// nextStart fires when the next planned dispatch has waited out its backoff.
+func (s *session) nextStart(batch string) <-chan time.Time {
+	var next time.Time
+	for _, d := range s.state.InBatch(batch) {
+		if d.Status == plan.StatusPlanned && d.RetryAfter != nil && (next.IsZero() || d.RetryAfter.Before(next)) {
+			next = *d.RetryAfter
+		}
+	}
+	if next.IsZero() {
+		return nil
+	}
+	return time.After(max(0, next.Sub(s.env.Now())))
+}
+
+// detach leaves the run to its supervisors.
+func (s *session) detach(ctx context.Context) error {
+	live := 0
+	for _, d := range s.state.WorkerDispatches {
+		if d.Status == plan.StatusSpawning || d.Status == plan.StatusRunning {
+			live++
+		}
+	}
+	s.note(lead.Event{TS: s.env.Now(), Type: lead.Detached, Phase: lead.PhaseAwait, Message: fmt.Sprintf("detaching; %d workers go on", live)})
+	// What is being started must get its word, or it would leave at its gate.
+	for s.running > 0 {
+		f := <-s.messages
+		s.running--
+		f()
+		if err := s.commit(); err != nil {
+			return err
+		}
+	}
+	if err := s.commit(); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrInterrupted, context.Cause(ctx))
+}
+
+// look reads one attempt's sidecar and acts on its stage.
+func (s *session) look(statusPath string) {
+	f := s.live[statusPath]
+	if f == nil || f.settling {
+		return
+	}
+	st, err := sidecar.Read(statusPath)
+	if err != nil {
+		return // absent so far, or unreadable: the sweep judges
+	}
+	switch {
+	case st.Stage == sidecar.StageInit:
+		s.onInit(statusPath, f, st)
+	case st.Stage == sidecar.StageStart:
+		s.onStart(f, st)
+	case st.Stage.Terminal():
+		s.settle(statusPath, f, st)
+	}
+}
+
+// onInit releases a supervisor that waits at its gate, once the backend has
+// said where it put it and that stands in the record.
+func (s *session) onInit(statusPath string, f *flight, st *sidecar.Status) {
+	d := f.d
+	if !f.asked || f.going {
+		return
+	}
+	crash.Point("runner.init-seen")
+	f.going = true
+	if elsewhere(d.Handle, st) {
+		// The backend's answer was lost, or a hook started our command twice:
+		// the supervisor that holds the attempt says where it is.
+		s.background(func() func() {
+			h, err := s.adopt(d.Tag, st)
+			return func() {
+				if err != nil {
+					s.release(d, statusPath, st.Claim, false)
+					return
+				}
+				s.discard(d.Handle)
+				d.Handle, d.PaneID = &h, h.Pane
+				s.release(d, statusPath, st.Claim, true)
+			}
+		})
+		return
+	}
+	s.release(d, statusPath, st.Claim, true)
+}
+
+// elsewhere tells whether a supervisor found itself in another place than the
+// one that the backend returned.
+func elsewhere(h *backends.Handle, st *sidecar.Status) bool {
+	if h == nil {
+		return true
+	}
+	return st.Pane != nil && st.Pane.ID != "" && h.Pane != "" && st.Pane.ID != h.Pane
+}
+
+// adopt completes a handle from what a supervisor says of itself.
+func (s *session) adopt(tag string, st *sidecar.Status) (backends.Handle, error) {
+	h := backends.Handle{Backend: s.backend.Name(), Tag: tag, PID: st.Supervisor.PID, PIDStart: st.Supervisor.StartTime}
+	if st.Pane != nil {
+		h.Pane, h.Socket = st.Pane.ID, st.Pane.Socket
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), backends.CallTimeout)
+	defer cancel()
+	return s.backend.Adopt(ctx, h)
+}
+
+// discard closes a pane that turned out to hold nobody.
+func (s *session) discard(h *backends.Handle) {
+	if h == nil || h.Pane == "" {
+		return
+	}
+	gone := *h
+	s.background(func() func() {
+		closed := s.backend.Close(context.Background(), []backends.Handle{gone})
+		return func() {
+			if closed[0].Err != nil {
+				s.note(lead.Event{TS: s.env.Now(), Type: lead.Note, Message: fmt.Sprintf("pane %s is empty but could not be closed: %v", gone.Pane, closed[0].Err)})
+			}
+		}
+	})
+}
+
+// release records the claim and then tells its holder to go, or not to.
+func (s *session) release(d *record.Dispatch, statusPath, claim string, goOn bool) {
+	d.Claim = claim
+	s.changed()
+	goPath := statusPath[:len(statusPath)-len(".status.json")] + ".go"
+	s.then(func() {
+		crash.Point("runner.claim-recorded")
+		s.background(func() func() {
+			err := launch.WriteGo(goPath, &launch.Go{Claim: claim, Go: goOn})
+			crash.Point("runner.go-written")
+			return func() {
+				if err != nil {
+					// Without its word the supervisor leaves at the gate.
+					d.Detail = err.Error()
+					s.changed()
+				}
+			}
+		})
+	})
+}
+
+// onStart records that the worker may run.
+func (s *session) onStart(f *flight, st *sidecar.Status) {
+	d := f.d
+	if f.endBy.IsZero() {
+		f.endBy = st.StartedAt.Add(d.Limits.Wall.D() + d.Limits.Grace.D() + netSlack)
+	}
+	if d.Status == plan.StatusRunning {
+		return
+	}
+	d.Status, d.Claim = plan.StatusRunning, st.Claim
+	at := st.StartedAt
+	d.StartedAt = &at
+	s.note(lead.Event{TS: s.env.Now(), Type: lead.WorkerStarted, Phase: lead.PhaseOf(lead.WorkerStarted, f.round.Kind), Round: d.Round,
+		InvocationRef: d.InvocationRef, Message: d.ExecutionLabel + " is running", Data: map[string]any{lead.DataLabel: d.ExecutionLabel}})
+}
+
+// sweep looks at everything that no event has told of.
+func (s *session) sweep() {
+	if !s.stopping && exists(s.run.Stop()) {
+		s.stopping = true
+		s.note(lead.Event{TS: s.env.Now(), Type: lead.Note, Message: "a stop was asked for: nothing more is started"})
+	}
+	now := s.env.Now()
+	for path, f := range s.live {
+		if f.settling {
+			continue
+		}
+		j, err := sidecar.Judge(path, path[:len(path)-len(".status.json")]+".lock")
+		if err != nil {
+			f.d.Detail = err.Error()
+			continue
+		}
+		switch j.Verdict {
+		case sidecar.Live:
+			s.sweepLive(path, f, j.Status, now)
+		case sidecar.Terminal:
+			s.settle(path, f, j.Status)
+		case sidecar.Lost:
+			s.lost(path, f, j.Status)
+		case sidecar.NeverStarted:
+			if f.asked && now.After(f.startBy) {
+				s.giveUp(path, f, "no supervisor appeared within the start limit")
+			}
+		}
+	}
+}
+
+// sweepLive holds a living supervisor to its limits.
+func (s *session) sweepLive(path string, f *flight, st *sidecar.Status, now time.Time) {
+	switch {
+	case st == nil:
+	case st.Stage == sidecar.StageInit:
+		s.onInit(path, f, st)
+	case st.Stage == sidecar.StageStart:
+		s.onStart(f, st)
+		if now.After(f.endBy) {
+			f.settling = true
+			s.background(func() func() {
+				err := s.kill(st)
+				return func() {
+					f.settling = false
+					f.endBy = now.Add(netSlack)
+					msg := f.d.ExecutionLabel + " outlived its wall limit and its supervisor's; both were ended"
+					if err != nil {
+						msg = fmt.Sprintf("%s outlived its wall limit and could not be ended: %v", f.d.ExecutionLabel, err)
+					}
+					s.note(lead.Event{TS: s.env.Now(), Type: lead.Note, Round: f.d.Round, InvocationRef: f.d.InvocationRef, Message: msg})
+				}
+			})
+		}
+	case st.Stage.Terminal():
+		s.settle(path, f, st)
+	}
+}
+
+// kill ends a worker and its supervisor without being asked: the runner's net.
+func (s *session) kill(st *sidecar.Status) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	left := proc.EndClaim(ctx, st.Claim, time.Second)
+	err := proc.Signal(st.Supervisor, killSignal)
+	if len(left) > 0 {
+		return errors.Join(err, fmt.Errorf("%d processes are left", len(left)))
+	}
+	return err
+}
+
+// lost settles an attempt whose supervisor was killed, after ending what it
+// left behind.
+func (s *session) lost(path string, f *flight, st *sidecar.Status) {
+	f.settling = true
+	s.background(func() func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		left := proc.EndClaim(ctx, st.Claim, f.d.Limits.Grace.D())
+		return func() {
+			s.forget(path)
+			f.d.Claim = st.Claim
+			at := st.StartedAt
+			f.d.StartedAt = &at
+			detail := "the supervisor was killed; what it had started was ended"
+			if len(left) > 0 {
+				detail = fmt.Sprintf("the supervisor was killed; %d processes of the worker could not be ended", len(left))
+			}
+			s.fail(f.d, plan.ReasonSupervisorLost, detail)
+		}
+	})
+}
+
+// giveUp settles an attempt that never began.
+func (s *session) giveUp(path string, f *flight, why string) {
+	s.forget(path)
+	if f.d.Detail != "" {
+		why += " (" + f.d.Detail + ")"
+	}
+	s.discard(f.d.Handle)
+	s.fail(f.d, plan.ReasonNotStarted, why)
+}

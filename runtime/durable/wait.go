@@ -1,0 +1,39 @@
+package durable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// WaitLock takes a lock as TryLock does, and waits while another holds it. It
+// is for locks that are held for moments; ctx bounds the wait.
+func WaitLock(ctx context.Context, path string) (*Lock, error) {
+	const poll = 10 * time.Millisecond
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for lock %s: %w", path, context.Cause(ctx))
+		case <-timer.C:
+		}
+		lock, err := TryLock(path)
+		if !errors.Is(err, ErrLocked) {
+			return lock, err
+		}
+		timer.Reset(poll)
+	}
+}
+
+// Touch makes an empty file where there is none. It is not synced: a lock file
+// that a crash of the machine takes away was held by nobody.
+func Touch(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("create %s: %w", path, err)
+	}
+	return f.Close()
+}

@@ -1,0 +1,183 @@
+package runtime
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/lang/plan/paths"
+	"github.com/okstra/okstra/runtime/record"
+)
+
+var stateName = regexp.MustCompile(`^team-state-(.+)-(\d{3,})\.json$`)
+
+// recorded lists every run of a project that has a team-state, oldest first
+// within its task type. A project without runs gives none.
+func recorded(root string) ([]paths.Run, error) {
+	pattern := filepath.Join(paths.TasksDir(root), "*", "*", "*", "runs", "*", "state", "team-state-*.json")
+	files, err := filepath.Glob(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("list runs: %w", err)
+	}
+	var out []paths.Run
+	for _, f := range files {
+		if r, ok := runOf(root, f); ok {
+			out = append(out, r)
+		}
+	}
+	slices.SortFunc(out, func(a, b paths.Run) int {
+		return cmp.Or(cmp.Compare(a.Dir(), b.Dir()), cmp.Compare(a.Seq, b.Seq))
+	})
+	return out, nil
+}
+
+// runOf reads a run's identity off the path of its team-state.
+func runOf(root, file string) (paths.Run, bool) {
+	m := stateName.FindStringSubmatch(filepath.Base(file))
+	rel, err := filepath.Rel(paths.TasksDir(root), file)
+	if m == nil || err != nil {
+		return paths.Run{}, false
+	}
+	parts := strings.Split(filepath.ToSlash(rel), "/")
+	seq, err := strconv.Atoi(m[2])
+	if len(parts) != 7 || err != nil || parts[4] != m[1] {
+		return paths.Run{}, false
+	}
+	return paths.Run{Root: root, Task: plan.Task{Project: parts[0], Group: parts[1], ID: parts[2]}, TaskType: parts[4], Seq: seq}, true
+}
+
+// latestSeq returns the highest run number of a task and task type, 0 if none.
+func latestSeq(root string, task plan.Task, taskType string) int {
+	run := paths.Run{Root: root, Task: task, TaskType: taskType}
+	latest := 0
+	for _, dir := range []string{"state", "manifests"} {
+		entries, err := os.ReadDir(filepath.Join(run.Dir(), dir))
+		if err != nil {
+			continue // no such folder: no run has been recorded in it
+		}
+		for _, e := range entries {
+			name := strings.TrimSuffix(e.Name(), ".json")
+			i := strings.LastIndexByte(name, '-')
+			if i < 0 || (!strings.HasPrefix(name, "team-state-") && !strings.HasPrefix(name, "run-manifest-")) {
+				continue
+			}
+			if n, err := strconv.Atoi(name[i+1:]); err == nil {
+				latest = max(latest, n)
+			}
+		}
+	}
+	return latest
+}
+
+// find returns the one recorded run that a selector names, with its state.
+func find(s Selector) (paths.Run, *record.State, error) {
+	all, err := recorded(s.ProjectRoot)
+	if err != nil {
+		return paths.Run{}, nil, err
+	}
+	type hit struct {
+		run   paths.Run
+		state *record.State
+	}
+	byTask := map[string][]hit{}
+	var names []string
+	for _, r := range all {
+		st, err := record.Load(r.TeamState())
+		if err != nil {
+			if s.Name == "" || strings.HasPrefix(r.Ref(), s.Name) {
+				return paths.Run{}, nil, err
+			}
+			continue // another run's damaged state is that run's own trouble
+		}
+		names = append(names, fmt.Sprintf("%s@%03d", st.RunName, r.Seq))
+		if s.Name != "" && s.Name != st.RunName && s.Name != r.Ref() && s.Name != strings.TrimSuffix(r.Ref(), fmt.Sprintf("@%03d", r.Seq)) {
+			continue
+		}
+		if s.Seq != 0 && s.Seq != r.Seq {
+			continue
+		}
+		byTask[r.Dir()] = append(byTask[r.Dir()], hit{r, st})
+	}
+	switch {
+	case len(byTask) == 0 && len(names) == 0:
+		return paths.Run{}, nil, fmt.Errorf("%w: nothing is recorded under %s", ErrNotFound, paths.Home(s.ProjectRoot))
+	case len(byTask) == 0:
+		return paths.Run{}, nil, fmt.Errorf("%w: %s; recorded are %s", ErrNotFound, s, strings.Join(names, ", "))
+	case len(byTask) > 1:
+		var refs []string
+		for _, hits := range byTask {
+			refs = append(refs, hits[len(hits)-1].run.Ref())
+		}
+		slices.Sort(refs)
+		return paths.Run{}, nil, fmt.Errorf("%s names more than one run; say which: %s", s, strings.Join(refs, ", "))
+	}
+	for _, hits := range byTask {
+		h := hits[len(hits)-1]
+		return h.run, h.state, nil
+	}
+	panic("unreachable")
+}
+
+func (s Selector) String() string {
+	name := s.Name
+	if name == "" {
+		name = "the run"
+	}
+	if s.Seq != 0 {
+		name += fmt.Sprintf("@%03d", s.Seq)
+	}
+	return name
+}
+
+// worker finds the dispatches that a person means by a worker key, a label or
+// an invocation reference: all of one worker, oldest first.
+func worker(st *record.State, name string) ([]*record.Dispatch, error) {
+	keys := map[string]bool{}
+	for _, d := range st.WorkerDispatches {
+		if d.InvocationRef == name {
+			return []*record.Dispatch{d}, nil
+		}
+		if d.WorkerKey == name || d.ExecutionLabel == name {
+			keys[d.WorkerKey] = true
+		}
+	}
+	if len(keys) == 1 {
+		var out []*record.Dispatch
+		for _, d := range st.WorkerDispatches {
+			if keys[d.WorkerKey] {
+				out = append(out, d)
+			}
+		}
+		return out, nil
+	}
+	var known []string
+	for _, d := range st.WorkerDispatches {
+		if len(keys) == 0 || keys[d.WorkerKey] {
+			known = append(known, d.WorkerKey)
+		}
+	}
+	slices.Sort(known)
+	known = slices.Compact(known)
+	if len(keys) > 1 {
+		return nil, fmt.Errorf("%q means several workers; say which: %s", name, strings.Join(known, ", "))
+	}
+	if len(known) == 0 {
+		return nil, errors.New("the run has no workers yet")
+	}
+	return nil, fmt.Errorf("no worker %q; there are %s", name, strings.Join(known, ", "))
+}
+
+// exists reports whether a path is there; an error other than absence counts
+// as there, so that nothing is overwritten on a doubt.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}

@@ -1,0 +1,209 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/lang/plan/paths"
+	"github.com/okstra/okstra/runtime/durable"
+	"github.com/okstra/okstra/runtime/lead"
+	"github.com/okstra/okstra/runtime/record"
+)
+
+// ApprovalFormat is the version of an approval file.
+const ApprovalFormat = "okstra.approval/1"
+
+// ApprovalFile is the answer to a gate as it lies on disk until a runner takes
+// it into the record.
+type ApprovalFile struct {
+	Format   string    `json:"format"`
+	Round    string    `json:"round"`
+	Approved bool      `json:"approved"`
+	Choice   string    `json:"choice,omitempty"`
+	Note     string    `json:"note,omitempty"`
+	By       string    `json:"by,omitempty"`
+	At       time.Time `json:"at"`
+	Seen     string    `json:"resultsDigest"`
+}
+
+// gateResult says whether a round may begin.
+type gateResult int
+
+const (
+	gateInvalid gateResult = iota
+	gateOpen
+	gateWaits
+	gateDenied
+)
+
+// gate passes the gate before a round, or says that it waits or was denied.
+func (s *session) gate(ctx context.Context, r *plan.Round) (gateResult, error) {
+	if r.Gate == nil {
+		return gateOpen, nil
+	}
+	rec := s.state.Round(r.Name)
+	if rec.Approval != nil && approvalState(s.state, rec) == "approved" {
+		return gateOpen, nil
+	}
+	file, err := s.readApproval(r)
+	if err != nil {
+		return gateInvalid, err
+	}
+	if file == nil && s.asker != nil {
+		if answer, ok := s.asker.Ask(ctx, r.Name, *r.Gate); ok {
+			if err := checkChoice(r, answer); err != nil {
+				return gateInvalid, err
+			}
+			file = &ApprovalFile{Approved: answer.Approved, Choice: answer.Choice, Note: answer.Note, By: answer.By, At: s.env.Now(), Seen: resultsDigest(s.state, r.Name)}
+		}
+	}
+	if file == nil {
+		s.note(lead.Event{TS: s.env.Now(), Type: lead.GateWaiting, Phase: lead.PhaseOf(lead.GateWaiting, r.Kind), Round: r.Name, Message: "waiting for an approval: " + r.Gate.Reason})
+		return gateWaits, s.commit()
+	}
+	rec.Approval = &record.Approval{Approved: file.Approved, Choice: file.Choice, Note: file.Note, By: file.By, At: file.At, Seen: file.Seen}
+	if !file.Approved {
+		s.note(lead.Event{TS: s.env.Now(), Type: lead.GateDenied, Phase: lead.PhaseOf(lead.GateDenied, r.Kind), Round: r.Name, Message: "the gate of round " + r.Name + " was denied"})
+		return gateDenied, nil
+	}
+	s.note(lead.Event{TS: s.env.Now(), Type: lead.GateApproved, Phase: lead.PhaseOf(lead.GateApproved, r.Kind), Round: r.Name, Message: "the gate of round " + r.Name + " was approved"})
+	return gateOpen, s.commit()
+}
+
+// readApproval returns the answer on disk, or nil. An answer that saw other
+// results is void: it is set aside and the gate asks again.
+func (s *session) readApproval(r *plan.Round) (*ApprovalFile, error) {
+	path := s.run.Approval(r.Name)
+	a, err := loadApproval(path)
+	if err != nil || a == nil {
+		return nil, err
+	}
+	if a.Seen == resultsDigest(s.state, r.Name) {
+		return a, nil
+	}
+	if err := os.Rename(path, path+".void-"+token(4)); err != nil {
+		return nil, fmt.Errorf("set a void approval aside: %w", err)
+	}
+	s.note(lead.Event{TS: s.env.Now(), Type: lead.Note, Round: r.Name, Message: "the approval of round " + r.Name + " saw other results and is void"})
+	return nil, nil
+}
+
+func loadApproval(path string) (*ApprovalFile, error) {
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read approval: %w", err)
+	}
+	var a ApprovalFile
+	if err := json.Unmarshal(b, &a); err != nil {
+		return nil, fmt.Errorf("approval %s cannot be read: %w", path, err)
+	}
+	return &a, nil
+}
+
+func checkChoice(r *plan.Round, a Answer) error {
+	if !a.Approved || len(r.Gate.Choices) == 0 && a.Choice == "" {
+		return nil
+	}
+	if slices.Contains(r.Gate.Choices, a.Choice) {
+		return nil
+	}
+	if len(r.Gate.Choices) == 0 {
+		return &Refusal{What: fmt.Sprintf("the gate of round %s has no choices; leave --choice out", r.Name)}
+	}
+	what := fmt.Sprintf("the gate of round %s does not know the choice %q", r.Name, a.Choice)
+	if a.Choice == "" {
+		what = fmt.Sprintf("the gate of round %s asks for a choice", r.Name)
+	}
+	return &Refusal{What: what, Remedy: "give --choice with one of: " + strings.Join(r.Gate.Choices, ", ")}
+}
+
+// Approve answers the gate of a round. It takes no lock: a runner that waits
+// elsewhere, or the next apply, finds the answer.
+func Approve(_ context.Context, env Env, sel Selector, round string, a Answer) (*Outcome, error) {
+	run, st, err := find(sel)
+	if err != nil {
+		return nil, err
+	}
+	p, err := loadPlan(run, st)
+	if err != nil {
+		return nil, err
+	}
+	r, err := gateOf(p, st, run, round)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkChoice(r, a); err != nil {
+		return nil, err
+	}
+	file := ApprovalFile{Format: ApprovalFormat, Round: r.Name, Approved: a.Approved, Choice: a.Choice, Note: a.Note, By: a.By, At: env.Now(), Seen: resultsDigest(st, r.Name)}
+	b, err := plan.Indented(file)
+	if err != nil {
+		return nil, err
+	}
+	path := run.Approval(r.Name)
+	if old, err := loadApproval(path); err != nil {
+		return nil, err
+	} else if old != nil && old.Seen != file.Seen {
+		if err := os.Rename(path, path+".void-"+token(4)); err != nil {
+			return nil, fmt.Errorf("set a void approval aside: %w", err)
+		}
+	}
+	if err := durable.MkdirAll(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	err = durable.CreateExclusive(path, b, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, &Refusal{What: fmt.Sprintf("the gate of round %s is answered already: %s", r.Name, relative(run.Root, path)), Remedy: "run okstra apply to go on"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	verb := "approved"
+	if !a.Approved {
+		verb = "denied"
+	}
+	return &Outcome{Run: run, RunName: st.RunName, State: st, Plan: p, Summary: fmt.Sprintf("Round %s of %s is %s.", r.Name, run.Ref(), verb),
+		Next: []string{"okstra apply " + st.RunName}}, nil
+}
+
+// gateOf finds the round whose gate is meant; without a name it is the one
+// that waits.
+func gateOf(p *plan.Plan, st *record.State, run paths.Run, name string) (*plan.Round, error) {
+	var gates []string
+	var waiting *plan.Round
+	for i := range p.Rounds {
+		r := &p.Rounds[i]
+		if r.Gate == nil {
+			continue
+		}
+		gates = append(gates, r.Name)
+		answered := st.FindRound(r.Name)
+		if waiting == nil && (answered == nil || answered.Approval == nil) {
+			waiting = r
+		}
+		if r.Name == name {
+			return r, nil
+		}
+	}
+	switch {
+	case len(gates) == 0:
+		return nil, &Refusal{What: fmt.Sprintf("run %s has no gates", run.Ref())}
+	case name != "":
+		return nil, &Refusal{What: fmt.Sprintf("round %q of run %s has no gate", name, run.Ref()), Remedy: "rounds with a gate: " + strings.Join(gates, ", ")}
+	case waiting == nil:
+		return nil, &Refusal{What: fmt.Sprintf("every gate of run %s is answered", run.Ref()), Remedy: "run okstra apply to go on"}
+	}
+	return waiting, nil
+}

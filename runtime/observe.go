@@ -1,0 +1,158 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/lang/plan/paths"
+	"github.com/okstra/okstra/runtime/record"
+	"github.com/okstra/okstra/runtime/sidecar"
+)
+
+// Observe returns what is recorded of the latest run of a plan's task and task
+// type. It reads and writes nothing, takes no lock but the shared probe of an
+// attempt's, and is correct for a run that nobody drives; of one that is driven
+// it is a snapshot.
+func Observe(ctx context.Context, env Env, p *plan.Plan) (*plan.Recorded, error) {
+	run := paths.Run{Root: p.ProjectRoot, Task: p.Run.Task, TaskType: p.Run.TaskType}
+	run.Seq = latestSeq(p.ProjectRoot, p.Run.Task, p.Run.TaskType)
+	if run.Seq == 0 {
+		return &plan.Recorded{}, nil
+	}
+	st, err := record.Load(run.TeamState())
+	if err != nil {
+		return nil, err
+	}
+	return observe(run, st)
+}
+
+func observe(run paths.Run, st *record.State) (*plan.Recorded, error) {
+	rec := &plan.Recorded{
+		Exists: true, Seq: run.Seq, Latest: run.Seq, Lineage: st.Lineage, Serial: st.Serial, Ended: st.Ended,
+		Workers: map[string]plan.RecordedWorker{}, Rounds: map[string]plan.RecordedRound{},
+	}
+	var err error
+	if rec.Plan, err = loadPlan(run, st); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, d := range st.WorkerDispatches {
+		if d.Superseded != "" {
+			continue
+		}
+		w := plan.RecordedWorker{
+			Status: d.Status, Reason: d.Reason, AssignmentDigest: d.Digests.Assignment, Batch: d.Batch, Attempt: d.Attempt,
+			Allowance: used(st, d),
+		}
+		switch {
+		case d.Status == plan.StatusPlanned, d.Status == plan.StatusNotRun:
+			w.NeverRan = true
+		case !d.Status.Terminal():
+			j, err := sidecar.Judge(absolute(run.Root, d.StatusPath), absolute(run.Root, d.StatusPath[:len(d.StatusPath)-len(".status.json")]+".lock"))
+			if err != nil {
+				return nil, err
+			}
+			w.Live = j.Verdict == sidecar.Live
+			w.NeverRan = j.Verdict == sidecar.NeverStarted
+		}
+		for _, pin := range st.Pins {
+			if pin.WorkerKey == d.WorkerKey {
+				w.InputsPinned = pin.Inputs
+			}
+		}
+		rec.Workers[d.WorkerKey] = w
+	}
+	for _, r := range st.Rounds {
+		rr := plan.RecordedRound{Settled: r.Result == "met"}
+		if r.Approval != nil {
+			rr.Approval = approvalState(st, r)
+		}
+		rec.Rounds[r.Name] = rr
+	}
+	return rec, nil
+}
+
+// approvalState tells whether an answered gate still holds.
+func approvalState(st *record.State, r *record.Round) string {
+	switch {
+	case !r.Approval.Approved:
+		return "denied"
+	case r.Approval.Seen != resultsDigest(st, r.Name):
+		return "void"
+	}
+	return "approved"
+}
+
+// resultsDigest is the digest of everything that stood before a round: what an
+// approval of its gate has seen.
+func resultsDigest(st *record.State, round string) string {
+	type seen struct {
+		Worker    string
+		Status    plan.Status
+		Artifacts []string
+	}
+	results := []seen{}
+	index := map[string]int{}
+	for _, d := range st.WorkerDispatches {
+		if d.Superseded != "" || d.Round == round {
+			continue
+		}
+		one := seen{Worker: d.Batch + "/" + d.WorkerKey, Status: d.Status}
+		for _, a := range d.Artifacts {
+			one.Artifacts = append(one.Artifacts, a.Name+"="+a.Digest)
+		}
+		if d.Status == plan.StatusNotRun || d.Status == plan.StatusPlanned {
+			continue // later rounds leave no results
+		}
+		if i, ok := index[one.Worker]; ok {
+			results[i] = one
+			continue
+		}
+		index[one.Worker] = len(results)
+		results = append(results, one)
+	}
+	return plan.Digest(results)
+}
+
+// used counts the attempts that a worker has used of its present allowance, up
+// to and with d.
+func used(st *record.State, d *record.Dispatch) int {
+	n := 0
+	for _, o := range st.WorkerDispatches {
+		if o.WorkerKey == d.WorkerKey && o.Batch == d.Batch && o.Allowance == d.Allowance && o.Superseded == "" && !o.Uncounted &&
+			o.Status != plan.StatusNotRun && o.Attempt <= d.Attempt {
+			n++
+		}
+	}
+	return n
+}
+
+// loadPlan reads the plan that a run is driven by and checks it against the
+// digest in its state.
+func loadPlan(run paths.Run, st *record.State) (*plan.Plan, error) {
+	path := absolute(run.Root, st.PlanPath)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the run's plan: %w", err)
+	}
+	if got := plan.DigestBytes(b); got != st.PlanDigest {
+		return nil, fmt.Errorf("plan %s was changed: its digest is %s, the run's state has %s", path, got, st.PlanDigest)
+	}
+	return DecodePlan(b, path)
+}
+
+// DecodePlan reads a plan file strictly.
+func DecodePlan(b []byte, name string) (*plan.Plan, error) {
+	var p plan.Plan
+	if err := json.Unmarshal(b, &p); err != nil {
+		return nil, fmt.Errorf("plan %s cannot be read: %w", name, err)
+	}
+	if p.Format != plan.Format {
+		return nil, fmt.Errorf("plan %s has format %q; this okstra reads %q", name, p.Format, plan.Format)
+	}
+	return &p, nil
+}

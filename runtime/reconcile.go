@@ -1,0 +1,177 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/runtime/lead"
+	"github.com/okstra/okstra/runtime/proc"
+	"github.com/okstra/okstra/runtime/record"
+	"github.com/okstra/okstra/runtime/sidecar"
+)
+
+// reconcile brings the record up to what is on disk: what finished is settled,
+// what still runs is taken up, what never ran is planned again, and what a
+// killed supervisor left behind is ended. Nothing is started.
+func (s *session) reconcile() error {
+	for _, d := range s.state.WorkerDispatches {
+		if d.Status != plan.StatusSpawning && d.Status != plan.StatusRunning {
+			continue
+		}
+		if err := s.takeUp(d); err != nil {
+			return err
+		}
+	}
+	if err := s.settleAll(nil); err != nil {
+		return err
+	}
+	return s.restoreEvents()
+}
+
+// takeUp judges one dispatch that an earlier runner left on its way.
+func (s *session) takeUp(d *record.Dispatch) error {
+	statusPath := absolute(s.run.Root, d.StatusPath)
+	j, err := sidecar.Judge(statusPath, lockOf(statusPath))
+	if err != nil {
+		return err
+	}
+	round, worker := s.plan.Worker(d.WorkerKey)
+	if round == nil {
+		round, worker = &plan.Round{Name: d.Round, Kind: plan.RoundWork}, &plan.Worker{Key: d.WorkerKey}
+	}
+	f := &flight{d: d, round: round, worker: worker, asked: true, startBy: s.env.Now().Add(d.Limits.Start.D() + startSlack)}
+	switch j.Verdict {
+	case sidecar.Live:
+		s.live[statusPath] = f
+		s.watch.Add(statusPath)
+	case sidecar.Terminal:
+		s.live[statusPath] = f
+		s.settle(statusPath, f, j.Status)
+		if r := j.Status.Reason; r == plan.ReasonPaneLost || r == plan.ReasonNotStarted {
+			d.Uncounted = true
+		}
+	case sidecar.Lost:
+		d.Uncounted = true
+		s.live[statusPath] = f
+		s.lost(statusPath, f, j.Status)
+	case sidecar.NeverStarted:
+		s.discard(d.Handle)
+		d.Status, d.Handle, d.PaneID, d.Claim, d.Detail = plan.StatusPlanned, nil, "", "", ""
+		s.changed()
+	case sidecar.Foreign:
+		return fmt.Errorf("%w: %s was started on host %s, where only that host can tell what became of it", ErrHeld, d.InvocationRef, j.Status.Host)
+	default:
+		panic("unknown judgement " + string(j.Verdict))
+	}
+	return nil
+}
+
+// settleAll waits until what is being settled is in the record: all of it, or
+// all that wanted names.
+func (s *session) settleAll(wanted func(*record.Dispatch) bool) error {
+	for s.running > 0 || s.anyLive(wanted) {
+		select {
+		case f := <-s.messages:
+			s.running--
+			f()
+		case path := <-s.watch.Changed():
+			s.look(path)
+		case <-time.After(sweepEvery):
+			s.sweep()
+		}
+		s.drain()
+		if err := s.commit(); err != nil {
+			return err
+		}
+	}
+	return s.commit()
+}
+
+func (s *session) anyLive(wanted func(*record.Dispatch) bool) bool {
+	if wanted == nil {
+		return false
+	}
+	for _, f := range s.live {
+		if wanted(f.d) {
+			return true
+		}
+	}
+	return false
+}
+
+// terminate ends the workers that wanted names and waits for their sidecars.
+func (s *session) terminate(wanted func(*record.Dispatch) bool) error {
+	for path, f := range s.live {
+		if !wanted(f.d) {
+			continue
+		}
+		if err := askToEnd(path); err != nil {
+			return err
+		}
+	}
+	return s.settleAll(wanted)
+}
+
+// askToEnd asks the supervisor of an attempt to end it: by TERM, which it
+// answers with a terminal sidecar, or by leaving at its gate.
+func askToEnd(statusPath string) error {
+	j, err := sidecar.Judge(statusPath, lockOf(statusPath))
+	if err != nil || j.Verdict != sidecar.Live || j.Status == nil || j.Status.Stage.Terminal() {
+		return err
+	}
+	err = proc.Signal(j.Status.Supervisor, syscall.SIGTERM)
+	if errors.Is(err, os.ErrProcessDone) {
+		return nil
+	}
+	return err
+}
+
+func lockOf(statusPath string) string {
+	return statusPath[:len(statusPath)-len(".status.json")] + ".lock"
+}
+
+// restoreEvents appends the events that a crash between a state and its events
+// kept back.
+func (s *session) restoreEvents() error {
+	have, err := lead.Read(s.run.Events())
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	var want []lead.Event
+	for _, d := range s.state.WorkerDispatches {
+		base := lead.Event{TS: s.env.Now(), Serial: s.state.Serial, Phase: lead.PhaseDispatch, Round: d.Round, InvocationRef: d.InvocationRef}
+		ran := d.StartedAt != nil || d.Status == plan.StatusRunning || d.Status == plan.StatusSpawning
+		if ran {
+			e := base
+			e.Type, e.Message = lead.WorkerDispatch, "dispatching "+d.ExecutionLabel
+			e.Data = map[string]any{lead.DataLabel: d.ExecutionLabel, "kind": d.Kind}
+			want = append(want, e)
+		}
+		if ran && d.StartedAt != nil {
+			e := base
+			e.Type, e.Message = lead.WorkerStarted, d.ExecutionLabel+" is running"
+			e.Data = map[string]any{lead.DataLabel: d.ExecutionLabel}
+			want = append(want, e)
+		}
+		if d.Status.Terminal() && d.Status != plan.StatusNotRun {
+			e := base
+			e.Type, e.Message = lead.WorkerSettled, fmt.Sprintf("%s is %s", d.ExecutionLabel, d.Status)
+			e.Data = settledData(d)
+			want = append(want, e)
+		}
+	}
+	return lead.Append(s.run, lead.Missing(have, want)...)
+}
+
+// interruptible returns ErrInterrupted where ctx has ended.
+func interruptible(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrInterrupted, context.Cause(ctx))
+}

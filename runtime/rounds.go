@@ -1,0 +1,421 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/lang/plan/paths"
+	"github.com/okstra/okstra/runtime/lead"
+	"github.com/okstra/okstra/runtime/record"
+)
+
+// carryOut brings every round of the plan to its end, in order, as far as
+// gates, limits and failures let it.
+func (s *session) carryOut(ctx context.Context) (*Outcome, error) {
+	if err := s.settleDifference(); err != nil {
+		return nil, err
+	}
+	for i := range s.plan.Rounds {
+		r := &s.plan.Rounds[i]
+		if err := interruptible(ctx); err != nil {
+			return s.outcome(0, "detached"), s.detach(ctx)
+		}
+		if why := s.barred(r); why != plan.ReasonNone {
+			s.skip(r, why)
+			continue
+		}
+		if !s.pendingWork(r) {
+			if err := s.finishRound(r); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		out, err := s.carryOutRound(ctx, r)
+		if out != nil || err != nil {
+			return out, err
+		}
+	}
+	return s.finish()
+}
+
+// carryOutRound brings one round to its end. An outcome means that the run
+// cannot go on for now.
+func (s *session) carryOutRound(ctx context.Context, r *plan.Round) (*Outcome, error) {
+	if !s.liveIn(r) {
+		switch pass, err := s.gate(ctx, r); {
+		case err != nil:
+			return nil, err
+		case pass == gateWaits:
+			out := s.outcome(4, fmt.Sprintf("Round %s waits for an approval: %s", r.Name, r.Gate.Reason), approveCommand(s.state.RunName, r))
+			out.Waiting = "approval of round " + r.Name
+			return out, nil
+		case pass == gateDenied:
+			return s.deny(r)
+		}
+	}
+	var err error
+	switch r.Kind {
+	case plan.RoundReverify:
+		var out *Outcome
+		if out, err = s.converge(ctx, r); out != nil {
+			return out, err
+		}
+	case plan.RoundReportWriter:
+		err = s.runBatch(ctx, r, paths.ReportWriterBatch, "report-writer")
+	default:
+		err = s.runBatch(ctx, r, r.Name, "initial")
+	}
+	if err != nil {
+		return s.outcome(0, "detached"), err
+	}
+	return nil, s.finishRound(r)
+}
+
+func approveCommand(run string, r *plan.Round) string {
+	cmd := "okstra approve " + run + " " + r.Name
+	if len(r.Gate.Choices) > 0 {
+		cmd += " --choice " + r.Gate.Choices[0]
+	}
+	return cmd
+}
+
+// settleDifference computes what is to be done now that the record is up to
+// date, ends what still runs but is wanted no more, and marks what no longer
+// counts.
+func (s *session) settleDifference() error {
+	rec, err := observe(s.run, s.state)
+	if err != nil {
+		return err
+	}
+	// The run may be finished in the record by now; what is left to do is then
+	// nothing, round by round.
+	rec.Ended = ""
+	if err := plan.Diff(s.plan, rec, plan.DiffOptions{Replace: s.replace}); err != nil {
+		return err
+	}
+	s.actions = map[string]plan.WorkerAction{}
+	for _, a := range s.plan.Difference.Workers {
+		s.actions[a.Key] = a
+	}
+	unwanted := func(d *record.Dispatch) bool {
+		a, known := s.actions[d.WorkerKey]
+		return !known || a.Action == plan.ActionRedo || a.Action == plan.ActionDropped
+	}
+	if err := s.terminate(unwanted); err != nil {
+		return err
+	}
+	for _, d := range s.state.WorkerDispatches {
+		a, known := s.actions[d.WorkerKey]
+		switch {
+		case d.Superseded != "" || !unwanted(d):
+		case !known || a.Action == plan.ActionDropped:
+			d.Superseded = "dropped"
+			s.changed()
+		case !strings.HasPrefix(a.Why, failedBefore):
+			d.Superseded = "redo: " + a.Why
+			s.changed()
+		}
+	}
+	return s.commit()
+}
+
+// failedBefore begins the reason of a redo that repeats a failure, whose
+// records go on counting as history.
+const failedBefore = "failed before"
+
+// pendingWork reports whether a round still has something to do.
+func (s *session) pendingWork(r *plan.Round) bool {
+	for _, w := range r.Workers {
+		if a := s.actions[w.Key]; a.Action != plan.ActionDone {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *session) liveIn(r *plan.Round) bool {
+	for _, f := range s.live {
+		if f.d.Round == r.Name {
+			return true
+		}
+	}
+	return false
+}
+
+// barred says why a round cannot begin, with the reason for its workers.
+func (s *session) barred(r *plan.Round) plan.Reason {
+	switch {
+	case s.stopping:
+		return plan.ReasonStopped
+	case s.exhausted:
+		return plan.ReasonBudget
+	case s.state.Ended == "rejected" && r.Kind != plan.RoundReportWriter:
+		return plan.ReasonNotNeeded
+	case s.state.Ended == "rejected":
+		return plan.ReasonNone
+	}
+	for _, name := range r.After {
+		if up := s.state.FindRound(name); up == nil || up.Result != "met" {
+			return plan.ReasonUpstreamFailed
+		}
+	}
+	return plan.ReasonNone
+}
+
+// skip records that the workers of a round are not run, and why.
+func (s *session) skip(r *plan.Round, why plan.Reason) {
+	batch := r.Name
+	switch r.Kind {
+	case plan.RoundReverify:
+		batch = paths.ReverifyBatch(1)
+	case plan.RoundReportWriter:
+		batch = paths.ReportWriterBatch
+	}
+	for i := range r.Workers {
+		w := &r.Workers[i]
+		d := s.state.Latest(w.Key)
+		switch {
+		case d == nil:
+			d = s.enlist(&job{round: r, worker: w, batch: batch, kind: kindOf(r, batch)}, s.nextAttempt(w.Key, batch), s.state.Allowance, nil)
+		case d.Status != plan.StatusPlanned && d.Status != plan.StatusNotRun:
+			continue // what ran keeps its record
+		}
+		if d.Status == plan.StatusNotRun && d.Reason == why {
+			continue
+		}
+		s.fail(d, why, "")
+	}
+	s.state.Round(r.Name).Result = "unmet"
+	s.changed()
+}
+
+func kindOf(r *plan.Round, batch string) string {
+	if r.Kind == plan.RoundWork {
+		return "initial"
+	}
+	return batch
+}
+
+// nextAttempt is the first attempt number of a worker in a batch that no
+// record has.
+func (s *session) nextAttempt(key, batch string) int {
+	n := 0
+	for _, d := range s.state.WorkerDispatches {
+		if d.WorkerKey == key && d.Batch == batch {
+			n = max(n, d.Attempt)
+		}
+	}
+	return n + 1
+}
+
+// runBatch runs the workers of a round as one batch.
+func (s *session) runBatch(ctx context.Context, r *plan.Round, batch, kind string) error {
+	s.work = jobs{}
+	for i := range r.Workers {
+		s.work[r.Workers[i].Key] = &job{round: r, worker: &r.Workers[i], batch: batch, kind: kind}
+	}
+	if err := s.beginBatch(r, batch); err != nil {
+		return err
+	}
+	for i := range r.Workers {
+		s.enlistFor(s.work[r.Workers[i].Key])
+	}
+	if err := s.drive(ctx, batch, s.work, nil); err != nil {
+		return err
+	}
+	s.work = nil
+	return s.giveUpPlanned(batch)
+}
+
+// beginBatch reclaims the screens of earlier batches and writes what this one
+// is given.
+func (s *session) beginBatch(r *plan.Round, batch string) error {
+	if err := s.reclaim(batch); err != nil {
+		return err
+	}
+	if err := s.writeInputs(r, batch); err != nil {
+		return err
+	}
+	rec := s.state.Round(r.Name)
+	rec.Batch = batch
+	rec.Result = ""
+	if rec.BegunAt == nil {
+		now := s.env.Now()
+		rec.BegunAt = &now
+	}
+	s.note(lead.Event{TS: s.env.Now(), Type: lead.RoundBegun, Phase: lead.PhaseOf(lead.RoundBegun, r.Kind), Round: r.Name, Message: fmt.Sprintf("beginning round %s", batch)})
+	return nil
+}
+
+// enlistFor records the invocation that a worker's action asks for.
+func (s *session) enlistFor(j *job) {
+	a := s.actions[j.worker.Key]
+	latest := s.state.Latest(j.worker.Key)
+	switch a.Action {
+	case plan.ActionDone, plan.ActionAdopt:
+	case plan.ActionRetry:
+		s.enlist(j, latest.Attempt+1, latest.Allowance, nil)
+	default:
+		if latest != nil && latest.Batch == j.batch && (latest.Status == plan.StatusPlanned || latest.Status == plan.StatusNotRun) {
+			s.enlist(j, latest.Attempt, latest.Allowance, nil)
+			return
+		}
+		s.enlist(j, s.nextAttempt(j.worker.Key, j.batch), s.state.Allowance, nil)
+	}
+}
+
+// giveUpPlanned records why what is still planned after a batch will not run.
+func (s *session) giveUpPlanned(batch string) error {
+	for _, d := range s.state.InBatch(batch) {
+		if d.Status != plan.StatusPlanned {
+			continue
+		}
+		switch {
+		case s.stopping:
+			s.fail(d, plan.ReasonStopped, "")
+		case s.exhausted:
+			_, w := s.plan.Worker(d.WorkerKey)
+			s.fail(d, plan.ReasonBudget, s.affordable(w, batch))
+		}
+	}
+	if s.exhausted {
+		s.note(lead.Event{TS: s.env.Now(), Type: lead.BudgetExhausted, Phase: lead.PhaseAwait, Message: "the budget allows no further start"})
+	}
+	return s.commit()
+}
+
+// finishRound records whether a round met its require, and what a verdict in
+// it means for the run.
+func (s *session) finishRound(r *plan.Round) error {
+	rec := s.state.Round(r.Name)
+	completed := 0
+	for _, w := range r.Workers {
+		if d := s.state.Latest(w.Key); d != nil && d.Status == plan.StatusCompleted {
+			completed++
+		}
+	}
+	result := "unmet"
+	if completed >= r.Require.Needed(len(r.Workers)) {
+		result = "met"
+	}
+	if r.Kind == plan.RoundReverify {
+		result = s.convergenceResult(r)
+	}
+	if rec.Batch == "" {
+		rec.Batch = r.Name
+	}
+	if rec.Result != result {
+		rec.Result = result
+		s.note(lead.Event{TS: s.env.Now(), Type: lead.RoundEnded, Phase: lead.PhaseOf(lead.RoundEnded, r.Kind), Round: r.Name,
+			Message: fmt.Sprintf("round %s: %d of %d completed, %s", r.Name, completed, len(r.Workers), result), Data: map[string]any{lead.DataResult: result}})
+	}
+	if result == "met" && r.Kind == plan.RoundReportWriter {
+		if err := s.report(r); err != nil {
+			return err
+		}
+	}
+	if err := s.weighVerdicts(r); err != nil {
+		return err
+	}
+	return s.commit()
+}
+
+// verdictDoc is what a worker with emits = "verdict" writes.
+type verdictDoc struct {
+	Verdict  string `json:"verdict"`
+	Blockers []struct {
+		Title string `json:"title"`
+	} `json:"blockers"`
+	Routing string `json:"routing"`
+}
+
+// weighVerdicts ends the run where a verifier of this round blocks the work.
+func (s *session) weighVerdicts(r *plan.Round) error {
+	for i := range r.Workers {
+		w := &r.Workers[i]
+		d := s.state.Latest(w.Key)
+		if w.Emits != plan.EmitsVerdict || d == nil || d.Status != plan.StatusCompleted {
+			continue
+		}
+		path := attemptFiles(s.run, w, d.Batch, d.Attempt).Emit()
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("read verdict: %w", err)
+		}
+		var v verdictDoc
+		if err := json.Unmarshal(b, &v); err != nil {
+			return fmt.Errorf("verdict %s cannot be read: %w", path, err)
+		}
+		if v.Verdict != "blocked" || s.state.Ended != "" {
+			continue
+		}
+		var titles []string
+		for _, b := range v.Blockers {
+			titles = append(titles, b.Title)
+		}
+		s.state.Ended = "rejected"
+		s.state.EndedDetail = fmt.Sprintf("%s blocks the work: %s", d.ExecutionLabel, strings.Join(titles, "; "))
+		s.changed()
+	}
+	return nil
+}
+
+// deny ends a run at a gate that a person denied.
+func (s *session) deny(at *plan.Round) (*Outcome, error) {
+	reached := false
+	for i := range s.plan.Rounds {
+		if r := &s.plan.Rounds[i]; r == at || reached {
+			reached = true
+			s.skip(r, plan.ReasonGateDenied)
+		}
+	}
+	s.state.Ended, s.state.EndedDetail = "denied", "the gate of round "+at.Name+" was denied"
+	return s.finish()
+}
+
+// finish says how the run stands after its last round.
+func (s *session) finish() (*Outcome, error) {
+	now := s.env.Now()
+	name := s.state.RunName
+	allMet := true
+	for _, r := range s.plan.Rounds {
+		if rec := s.state.FindRound(r.Name); rec == nil || rec.Result != "met" {
+			allMet = false
+		}
+	}
+	exit, summary := 0, ""
+	var next []string
+	switch {
+	case s.state.Ended == "rejected":
+		exit, summary = 3, fmt.Sprintf("Run %s is finished: rejected. %s", s.run.Ref(), s.state.EndedDetail)
+		next = []string{"okstra plan --after " + fmt.Sprintf("%s@%03d", name, s.run.Seq)}
+	case s.state.Ended == "denied":
+		exit, summary = 3, fmt.Sprintf("Run %s is finished: %s.", s.run.Ref(), s.state.EndedDetail)
+	case allMet:
+		s.state.Ended = "completed"
+		summary = fmt.Sprintf("Run %s is finished: every round met its require.", s.run.Ref())
+	case s.stopping:
+		exit, summary = 3, fmt.Sprintf("Run %s was stopped.", s.run.Ref())
+		next = []string{"okstra apply " + name}
+		s.note(lead.Event{TS: now, Type: lead.RunStopped, Phase: lead.PhaseClose, Message: "the run was stopped"})
+	case s.exhausted:
+		exit, summary = 3, fmt.Sprintf("Run %s ran out of budget. Not completed: %s.", s.run.Ref(), s.failed())
+		next = []string{"okstra why WORKER", "okstra apply " + name}
+	default:
+		exit, summary = 3, fmt.Sprintf("Run %s did not complete: %s.", s.run.Ref(), s.failed())
+		next = []string{"okstra why WORKER", "okstra apply " + name}
+	}
+	if s.state.Ended != "" && s.state.EndedAt == nil {
+		s.state.EndedAt = &now
+		s.note(lead.Event{TS: now, Type: lead.RunEnded, Phase: lead.PhaseClose, Message: "the run is finished: " + s.state.Ended})
+	}
+	s.changed()
+	if err := s.commit(); err != nil {
+		return nil, err
+	}
+	return s.outcome(exit, summary, next...), nil
+}

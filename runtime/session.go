@@ -1,0 +1,239 @@
+package runtime
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/okstra/okstra/backends"
+	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/lang/plan/paths"
+	"github.com/okstra/okstra/runtime/crash"
+	"github.com/okstra/okstra/runtime/durable"
+	"github.com/okstra/okstra/runtime/lead"
+	"github.com/okstra/okstra/runtime/record"
+	"github.com/okstra/okstra/runtime/sidecar"
+)
+
+// session drives one run while it holds the run's lock. One goroutine owns it:
+// whatever is slow (backend calls, file preparation, judging) runs beside it
+// and answers through messages, and nothing else touches the state.
+//
+// Changes gather in memory and are written together by commit; what may only
+// happen once they are on disk is queued with then.
+type session struct {
+	env      Env
+	run      paths.Run
+	lock     *durable.Lock
+	state    *record.State
+	plan     *plan.Plan
+	manifest *lead.Manifest // the run's own; version 1 runs have no plan
+	backend  backends.Backend
+	progress Progress
+	asker    Asker
+
+	dirty   bool
+	pending []lead.Event
+	after   []func()
+
+	watch    *sidecar.Watcher
+	live     map[string]*flight // by status sidecar path
+	messages chan func()        // applied by the owner, one at a time
+	running  int                // goroutines that will still send a message
+
+	work    jobs // the workers of the batch that is driven
+	actions map[string]plan.WorkerAction
+	replace []string // worker keys or labels to redo
+
+	stopping  bool // .stop was seen
+	exhausted bool // the budget allows no further start
+}
+
+// flight is what the owner remembers of a dispatch that is on its way. None of
+// it is needed after a crash.
+type flight struct {
+	d        *record.Dispatch
+	round    *plan.Round
+	worker   *plan.Worker
+	startBy  time.Time // by when init and start must have been seen
+	asked    bool      // the backend has answered
+	going    bool      // .go was or is being written
+	settling bool
+	endBy    time.Time // the runner's own net
+}
+
+// then queues f until what is changed now is on disk.
+func (s *session) then(f func()) { s.after = append(s.after, f) }
+
+// changed marks the state as changed.
+func (s *session) changed() { s.dirty = true }
+
+// note queues an event for the log and the progress view.
+func (s *session) note(e lead.Event) {
+	s.pending = append(s.pending, e)
+	s.dirty = true
+}
+
+// commit writes the pending changes as one state, appends the events that
+// belong to it and then does what waited for that.
+func (s *session) commit() error {
+	for s.dirty || len(s.after) > 0 {
+		if s.dirty {
+			s.state.Project()
+			if err := record.Save(s.run.TeamState(), s.state); err != nil {
+				return err
+			}
+			s.dirty = false
+			crash.Point("runner.state-written")
+			events := s.pending
+			s.pending = nil
+			for i := range events {
+				events[i].Serial = s.state.Serial
+			}
+			if err := lead.Append(s.run, events...); err != nil {
+				return err
+			}
+			for _, e := range events {
+				s.show(e)
+			}
+		}
+		todo := s.after
+		s.after = nil
+		for _, f := range todo {
+			f()
+		}
+	}
+	return nil
+}
+
+func (s *session) show(e lead.Event) {
+	if s.progress == nil {
+		return
+	}
+	out := Event{Time: e.TS, Type: string(e.Type), Phase: string(e.Phase), Log: e, Round: e.Round, InvocationRef: e.InvocationRef, Message: e.Message}
+	if d := s.state.Invocation(e.InvocationRef); d != nil {
+		out.Label, out.Status, out.Reason = d.ExecutionLabel, d.Status, d.Reason
+	}
+	s.progress.Event(out)
+}
+
+// background runs f beside the owner; the function that it returns is applied
+// by the owner.
+func (s *session) background(f func() func()) {
+	s.running++
+	go func() { s.messages <- f() }()
+}
+
+// acquire takes the run's lock, or ErrHeld.
+func acquire(run paths.Run) (*durable.Lock, error) {
+	if err := durable.MkdirAll(run.Dir()); err != nil {
+		return nil, err
+	}
+	lock, err := durable.TryLock(run.Lock())
+	if errors.Is(err, durable.ErrLocked) {
+		return nil, fmt.Errorf("%w %s: wait for it, or end its work with okstra stop", ErrHeld, run.Ref())
+	}
+	return lock, err
+}
+
+// newSession makes a session around a held lock.
+func newSession(env Env, run paths.Run, lock *durable.Lock, state *record.State, p *plan.Plan) (*session, error) {
+	watch, err := sidecar.NewWatcher()
+	if err != nil {
+		return nil, err
+	}
+	return &session{
+		env: env, run: run, lock: lock, state: state, plan: p, watch: watch,
+		live: map[string]*flight{}, messages: make(chan func()),
+	}, nil
+}
+
+// close ends the session: nothing of it goes on in this process. Workers do.
+func (s *session) close() {
+	for s.running > 0 {
+		f := <-s.messages
+		s.running--
+		f()
+	}
+	s.watch.Close()
+	s.lock.Close()
+}
+
+// create makes the folders, plan, manifest and first state of a new run. The
+// caller holds the run lock and the sequence lock.
+func create(env Env, run paths.Run, p *plan.Plan, backend, leadRuntime string) (*record.State, error) {
+	home := paths.Home(run.Root)
+	if err := durable.MkdirAll(home); err != nil {
+		return nil, err
+	}
+	ignore := filepath.Join(home, ".gitignore")
+	if !exists(ignore) {
+		if err := durable.WriteFile(ignore, []byte("# okstra's records are not part of the project.\n*\n"), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	if err := durable.ProveLocks(run.Dir()); err != nil {
+		return nil, err
+	}
+	for _, dir := range []string{run.Manifest(), run.Plan(1), run.TeamState(), run.Events(), run.FinalReport()} {
+		if err := durable.MkdirAll(filepath.Dir(dir)); err != nil {
+			return nil, err
+		}
+	}
+	runtime, err := lead.ParseRuntime(leadRuntime)
+	if err != nil {
+		return nil, err
+	}
+	st := &record.State{
+		SchemaVersion: record.SchemaVersion, Lineage: token(8), RunName: p.Run.Name, Run: run.Ref(), LeadRuntime: leadRuntime,
+		Backend: backend, DispatchMode: string(lead.ModeOf(backend)), LeadUsage: &plan.Usage{Source: plan.UsageUnavailable},
+		StartedAt: env.Now(), Rounds: []*record.Round{}, WorkerDispatches: []*record.Dispatch{},
+	}
+	if err := writePlan(run, st, p); err != nil {
+		return nil, err
+	}
+	// A manifest without a state is the leftover of a creation that was cut
+	// short; no state can refer to it.
+	if err := os.Remove(run.Manifest()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("remove unused manifest: %w", err)
+	}
+	manifest := lead.NewManifest(run, p, relative(run.Root, run.Plan(1)), backend, runtime)
+	if err := lead.WriteManifest(run, manifest); err != nil {
+		return nil, err
+	}
+	return st, nil
+}
+
+// writePlan stores the plan that the run is driven by from here on.
+func writePlan(run paths.Run, st *record.State, p *plan.Plan) error {
+	b, err := plan.Indented(p)
+	if err != nil {
+		return fmt.Errorf("encode plan: %w", err)
+	}
+	st.PlanNumber++
+	if err := durable.WriteFile(run.Plan(st.PlanNumber), b, 0o600); err != nil {
+		return err
+	}
+	st.PlanPath = relative(run.Root, run.Plan(st.PlanNumber))
+	st.PlanDigest = plan.DigestBytes(b)
+	return nil
+}
+
+// token returns n random bytes in hex.
+func token(n int) string {
+	b := make([]byte, n)
+	if _, err := rand.Read(b); err != nil {
+		panic(err) // the kernel has no randomness: nothing can be trusted
+	}
+	return hex.EncodeToString(b)
+}
+
+// tag identifies one invocation to a backend: the run's lineage, and the
+// invocation as a digest, in the alphabet that every backend keeps.
+func tag(st *record.State, invocation string) string {
+	return st.Lineage + "." + plan.DigestBytes([]byte(invocation))[len("sha256:"):][:16]
+}

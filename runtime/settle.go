@@ -1,0 +1,198 @@
+package runtime
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/lang/plan/paths"
+	"github.com/okstra/okstra/runtime/crash"
+	"github.com/okstra/okstra/runtime/launch"
+	"github.com/okstra/okstra/runtime/lead"
+	"github.com/okstra/okstra/runtime/record"
+	"github.com/okstra/okstra/runtime/schema"
+	"github.com/okstra/okstra/runtime/sidecar"
+)
+
+const killSignal = syscall.SIGKILL
+
+// settle applies the completion rule to an attempt whose sidecar is terminal.
+// Reading and hashing what it left is done beside the owner.
+func (s *session) settle(statusPath string, f *flight, st *sidecar.Status) {
+	f.settling = true
+	launchPath := absolute(s.run.Root, f.d.LaunchPath)
+	s.background(func() func() {
+		e, err := examine(launchPath, statusPath)
+		return func() {
+			s.forget(statusPath)
+			if err != nil {
+				s.fail(f.d, plan.ReasonInvalidResult, err.Error())
+				return
+			}
+			s.conclude(f.d, e)
+		}
+	})
+}
+
+// evidence is everything that the completion rule looks at.
+type evidence struct {
+	sidecar *sidecar.Status
+	digest  string // of the sidecar's bytes
+	found   []sidecar.Found
+}
+
+// examine reads the files of one ended attempt.
+func examine(launchPath, statusPath string) (evidence, error) {
+	rec, err := launch.Read(launchPath)
+	if err != nil {
+		return evidence{}, err
+	}
+	raw, err := os.ReadFile(statusPath)
+	if err != nil {
+		return evidence{}, fmt.Errorf("read status sidecar: %w", err)
+	}
+	st, err := sidecar.Decode(raw)
+	if err != nil {
+		return evidence{}, fmt.Errorf("status sidecar %s: %w", statusPath, err)
+	}
+	return evidence{sidecar: st, digest: plan.DigestBytes(raw), found: sidecar.Gather(rec, Validate)}, nil
+}
+
+// conclude writes what the completion rule says into the record.
+func (s *session) conclude(d *record.Dispatch, e evidence) {
+	st := e.sidecar
+	d.Claim, d.SidecarDigest = st.Claim, e.digest
+	d.ExitCode, d.Signal, d.Usage, d.Artifacts = st.ExitCode, st.Signal, st.Usage, st.Artifacts
+	started := st.StartedAt
+	d.StartedAt = &started
+	d.FinishedAt = st.FinishedAt
+	var overlapped []string
+	if st.Changed != nil && len(st.Changed.Paths) > 0 {
+		overlapped = Overlapping(s.run, s.state, d)
+	}
+	d.Suspects = overlapped
+	status, reason, detail := sidecar.Completed(st, e.found, overlapped)
+	s.end(d, status, reason, detail, st.RetryAfter)
+	crash.Point("runner.settled")
+}
+
+// Overlapping names the workers, of this run and of the project's other runs,
+// that ran at the same time as d: a tree that changed meanwhile proves nothing
+// against d alone.
+func Overlapping(run paths.Run, st *record.State, d *record.Dispatch) []string {
+	var out []string
+	add := func(run paths.Run, st *record.State) {
+		for _, o := range st.WorkerDispatches {
+			if o.Tag == d.Tag || o.StartedAt == nil || d.StartedAt == nil {
+				continue
+			}
+			if d.FinishedAt != nil && o.StartedAt.After(*d.FinishedAt) || o.FinishedAt != nil && o.FinishedAt.Before(*d.StartedAt) {
+				continue
+			}
+			out = append(out, run.Ref()+" "+o.WorkerKey)
+		}
+	}
+	add(run, st)
+	others, err := recorded(run.Root)
+	if err != nil {
+		return append(out, "unknown: "+err.Error())
+	}
+	for _, other := range others {
+		if other == run {
+			continue
+		}
+		if st, err := record.Load(other.TeamState()); err == nil {
+			add(other, st)
+		}
+	}
+	return out
+}
+
+// fail ends a dispatch that has no terminal sidecar.
+func (s *session) fail(d *record.Dispatch, reason plan.Reason, detail string) {
+	status, ok := plan.StatusOf(reason)
+	if !ok {
+		panic("reason " + string(reason) + " is not in the closed list")
+	}
+	now := s.env.Now()
+	d.FinishedAt = &now
+	s.end(d, status, reason, detail, nil)
+	crash.Point("runner.settled")
+}
+
+// end makes a dispatch terminal, says so, and enlists its retry in the same
+// write, so that no crash can lose one of the two.
+func (s *session) end(d *record.Dispatch, status plan.Status, reason plan.Reason, detail string, retryAfter *plan.Duration) {
+	d.Status, d.Reason, d.Detail = status, reason, detail
+	message := fmt.Sprintf("%s is %s", d.ExecutionLabel, status)
+	if reason != "" {
+		message += " (" + string(reason) + ")"
+	}
+	round := s.plan.Round(d.Round)
+	var kind plan.RoundKind
+	if round != nil {
+		kind = round.Kind
+	}
+	s.note(lead.Event{TS: s.env.Now(), Type: lead.WorkerSettled, Phase: lead.PhaseOf(lead.WorkerSettled, kind), Round: d.Round,
+		InvocationRef: d.InvocationRef, Message: message, Data: settledData(d)})
+	s.keepPane(d)
+	s.retry(d, retryAfter)
+}
+
+// settledData is what a worker-settled event carries.
+func settledData(d *record.Dispatch) map[string]any {
+	data := map[string]any{lead.DataStatus: string(d.Status), lead.DataLabel: d.ExecutionLabel, "attempt": d.Attempt}
+	if d.Reason != "" {
+		data[lead.DataReason] = string(d.Reason)
+	}
+	return data
+}
+
+// retry enlists the next attempt of a failed dispatch where its policy says so.
+func (s *session) retry(d *record.Dispatch, retryAfter *plan.Duration) {
+	j := s.work[d.WorkerKey]
+	if j == nil || s.stopping || d.Status == plan.StatusCompleted || d.Status == plan.StatusNotRun {
+		return
+	}
+	w := j.worker
+	if n := used(s.state, d); n >= w.Retry.Attempts || !slices.Contains(w.Retry.On, d.Reason) {
+		if d.Uncounted {
+			s.enlist(j, d.Attempt+1, d.Allowance, nil)
+		}
+		return
+	}
+	wait := backoff(w.Retry.Backoff.D(), d.Attempt)
+	if retryAfter != nil && retryAfter.D() > wait {
+		wait = retryAfter.D()
+	}
+	at := s.env.Now().Add(wait)
+	next := s.enlist(j, d.Attempt+1, d.Allowance, &at)
+	s.note(lead.Event{TS: s.env.Now(), Type: lead.WorkerRetrying, Phase: lead.PhaseOf(lead.WorkerRetrying, j.round.Kind), Round: d.Round, InvocationRef: d.InvocationRef,
+		Message: fmt.Sprintf("%s is tried again in %s (attempt %d)", d.ExecutionLabel, wait.Round(time.Millisecond), next.Attempt)})
+}
+
+// backoff doubles with every attempt, to 64 times its base at most.
+func backoff(base time.Duration, attempt int) time.Duration {
+	return base << min(max(attempt-1, 0), 6)
+}
+
+// Validate checks a document against one of okstra's own schemas or, where
+// name is an absolute path, against that JSON Schema file.
+func Validate(name string, doc []byte) error {
+	if !filepath.IsAbs(name) {
+		return schema.Validate(name, doc)
+	}
+	src, err := os.ReadFile(name)
+	if err != nil {
+		return fmt.Errorf("read schema: %w", err)
+	}
+	compiled, err := schema.CompileFile(src, name)
+	if err != nil {
+		return err
+	}
+	return compiled.Validate(doc)
+}

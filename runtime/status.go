@@ -1,0 +1,209 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/lang/plan/paths"
+	"github.com/okstra/okstra/runtime/durable"
+	"github.com/okstra/okstra/runtime/record"
+	"github.com/okstra/okstra/runtime/sidecar"
+)
+
+// Status tells how a recorded run stands, from disk alone.
+func Status(_ context.Context, _ Env, sel Selector) (*RunStatus, error) {
+	run, st, err := find(sel)
+	if err != nil {
+		return nil, err
+	}
+	return statusOf(run, st)
+}
+
+// Runs tells how every recorded run of a project stands, oldest first. A run
+// whose state cannot be read is listed with what is wrong with it.
+func Runs(_ context.Context, _ Env, projectRoot string) ([]RunStatus, error) {
+	all, err := recorded(projectRoot)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]RunStatus, 0, len(all))
+	for _, run := range all {
+		st, err := record.Load(run.TeamState())
+		var one *RunStatus
+		if err == nil {
+			one, err = statusOf(run, st)
+		}
+		if err != nil {
+			out = append(out, RunStatus{Run: run, Ref: run.Ref(), TaskType: run.TaskType, Seq: run.Seq, Ended: "damaged", Leftovers: []string{err.Error()}})
+			continue
+		}
+		out = append(out, *one)
+	}
+	return out, nil
+}
+
+func statusOf(run paths.Run, st *record.State) (*RunStatus, error) {
+	p, err := loadPlan(run, st)
+	if err != nil {
+		return nil, err
+	}
+	out := &RunStatus{
+		Run: run, Ref: run.Ref(), RunName: st.RunName, TaskType: run.TaskType, Seq: run.Seq, Backend: st.Backend,
+		StartedAt: st.StartedAt, EndedAt: st.EndedAt, Ended: st.Ended, Driven: driven(run), Usage: plan.Usage{Source: "sum"},
+	}
+	latest := map[string]*record.Dispatch{}
+	for _, d := range st.WorkerDispatches {
+		if d.Superseded == "" {
+			latest[d.WorkerKey] = d
+		}
+		if d.Usage != nil {
+			add(&out.Usage, d.Usage)
+		}
+		if left := leftover(run, st, d); left != "" {
+			out.Leftovers = append(out.Leftovers, left)
+		}
+	}
+	for i := range p.Rounds {
+		r := &p.Rounds[i]
+		rs := RoundStatus{Name: r.Name, Kind: string(r.Kind), Total: len(r.Workers)}
+		rec := st.FindRound(r.Name)
+		active := false
+		for j := range r.Workers {
+			w := &r.Workers[j]
+			d := latest[w.Key]
+			if d == nil {
+				out.Workers = append(out.Workers, WorkerStatus{WorkerKey: w.Key, Label: w.Label, Round: r.Name, Status: plan.StatusPlanned})
+				continue
+			}
+			ws := workerStatus(run, d)
+			if d.Status == plan.StatusCompleted {
+				rs.Completed++
+			}
+			active = active || !d.Status.Terminal() && d.Status != plan.StatusPlanned
+			out.Workers = append(out.Workers, ws)
+		}
+		rs.State = roundState(rec, active)
+		if rec != nil && rec.Approval != nil {
+			rs.Approval = approvalState(st, rec)
+		}
+		if out.Waiting == "" && st.Ended == "" && rs.State == "waiting" && r.Gate != nil && rs.Approval != "approved" && upstreamMet(st, r) {
+			out.Waiting = "approval of round " + r.Name + ": " + r.Gate.Reason
+		}
+		out.Rounds = append(out.Rounds, rs)
+	}
+	return out, nil
+}
+
+func roundState(rec *record.Round, active bool) string {
+	switch {
+	case active:
+		return "running"
+	case rec == nil || rec.BegunAt == nil && rec.Result == "":
+		return "waiting"
+	case rec.Result != "":
+		return rec.Result
+	}
+	return "begun"
+}
+
+func upstreamMet(st *record.State, r *plan.Round) bool {
+	for _, name := range r.After {
+		if up := st.FindRound(name); up == nil || up.Result != "met" {
+			return false
+		}
+	}
+	return true
+}
+
+// driven reports whether an okstra holds the run now.
+func driven(run paths.Run) bool {
+	lock, err := durable.TryRLock(run.Lock())
+	if err != nil {
+		return errors.Is(err, durable.ErrLocked)
+	}
+	lock.Close()
+	return false
+}
+
+// workerStatus tells of one dispatch; where the record lags behind the
+// sidecar, because nobody drives the run, the sidecar is shown.
+func workerStatus(run paths.Run, d *record.Dispatch) WorkerStatus {
+	ws := WorkerStatus{
+		WorkerKey: d.WorkerKey, Label: d.ExecutionLabel, Round: d.Round, Batch: d.Batch, InvocationRef: d.InvocationRef, Attempt: d.Attempt,
+		Status: d.Status, Reason: d.Reason, Detail: d.Detail, StartedAt: d.StartedAt, FinishedAt: d.FinishedAt, ExitCode: d.ExitCode,
+		ResultPath: absolute(run.Root, d.ResultPath), LogPath: absolute(run.Root, d.PromptPath) + ".log", PaneID: d.PaneID, Usage: d.Usage,
+	}
+	if d.StartedAt != nil && d.FinishedAt != nil {
+		ws.DurationMS = d.FinishedAt.Sub(*d.StartedAt).Milliseconds()
+	}
+	if d.Status != plan.StatusSpawning && d.Status != plan.StatusRunning {
+		return ws
+	}
+	statusPath := absolute(run.Root, d.StatusPath)
+	j, err := sidecar.Judge(statusPath, lockOf(statusPath))
+	if err != nil {
+		ws.Detail = err.Error()
+		return ws
+	}
+	ws.Live = j.Verdict == sidecar.Live
+	if j.Status != nil {
+		ws.Stage = string(j.Status.Stage)
+		at := j.Status.StartedAt
+		ws.StartedAt, ws.FinishedAt = &at, j.Status.FinishedAt
+	}
+	switch j.Verdict {
+	case sidecar.Terminal:
+		ws.Detail = "it ended; the next apply settles it"
+	case sidecar.Lost:
+		ws.Detail = "its supervisor was killed; the next apply settles it"
+	case sidecar.NeverStarted:
+		ws.Detail = "it never ran; the next apply starts it"
+	case sidecar.Foreign:
+		ws.Detail = "it runs on host " + j.Status.Host
+	}
+	return ws
+}
+
+// leftover names what of an ended run is still there.
+func leftover(run paths.Run, st *record.State, d *record.Dispatch) string {
+	if st.Ended == "" {
+		return ""
+	}
+	if d.Handle != nil && d.Handle.Pane != "" && !d.Closed {
+		return fmt.Sprintf("pane %s of %s", d.Handle.Pane, d.ExecutionLabel)
+	}
+	return ""
+}
+
+// add sums usage; cost only where it is known.
+func add(sum *plan.Usage, u *plan.Usage) {
+	sum.InputTokens += u.InputTokens
+	sum.OutputTokens += u.OutputTokens
+	sum.CachedTokens += u.CachedTokens
+	sum.ReasoningTokens += u.ReasoningTokens
+	if u.USD != nil {
+		total := *u.USD
+		if sum.USD != nil {
+			total += *sum.USD
+		}
+		sum.USD = &total
+	}
+}
+
+// ParseSelector reads "review", "review@002" or a run reference.
+func ParseSelector(projectRoot, text string) (Selector, error) {
+	sel := Selector{ProjectRoot: projectRoot, Name: text}
+	name, seq, ok := strings.Cut(text, "@")
+	if !ok {
+		return sel, nil
+	}
+	var n int
+	if _, err := fmt.Sscanf(seq, "%d", &n); err != nil || n < 1 || strings.Trim(seq, "0123456789") != "" {
+		return sel, fmt.Errorf("run %q: the part after @ is a run number such as 002", text)
+	}
+	sel.Name, sel.Seq = name, n
+	return sel, nil
+}
