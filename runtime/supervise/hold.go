@@ -1,0 +1,18 @@
+package supervise
+
+import (
+	"runtime/debug"
+
+	"github.com/okstra/okstra/runtime/crash"
+)
+
+// hold keeps the screen readable until it is closed: a pane lives as long as
+// its process. Nothing is done meanwhile, with little memory.
+func (s *supervisor) hold() {
+	crash.Point("supervisor.hold")
+	if !s.rec.Hold || s.hungUp {
+		return
+	}
+	debug.FreeOSMemory()
+	<-s.signals.asks
+}

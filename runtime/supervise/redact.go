@@ -1,0 +1,31 @@
+package supervise
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/okstra/okstra/runtime/providers"
+)
+
+// secretName matches environment variables whose values are nobody's business.
+var secretName = regexp.MustCompile(`(?i)(key|token|secret|passw|credential|auth|cookie|private)`)
+
+// secretText matches what looks like a credential wherever it stands.
+var secretText = regexp.MustCompile(`(?i)(bearer\s+|\b(?:sk|pk|ghp|gho|ghs|xox[abps]|AIza|AKIA)[-_]?)[A-Za-z0-9._~+/=-]{8,}`)
+
+// shortest is the least length of a value that is taken for a secret: shorter
+// ones ("1", "true") stand everywhere.
+const shortest = 6
+
+// redact makes a worker's words fit for records and screens: no secrets, no
+// control characters.
+func redact(text string, env []string) string {
+	for _, v := range env {
+		name, value, _ := strings.Cut(v, "=")
+		if len(value) >= shortest && secretName.MatchString(name) {
+			text = strings.ReplaceAll(text, value, "[redacted]")
+		}
+	}
+	text = secretText.ReplaceAllString(text, "[redacted]")
+	return providers.Clean(text)
+}

@@ -1,0 +1,186 @@
+package supervise
+
+import (
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/okstra/okstra/runtime/crash"
+	"github.com/okstra/okstra/runtime/launch"
+	"github.com/okstra/okstra/runtime/proc"
+	"github.com/okstra/okstra/runtime/providers"
+	"github.com/okstra/okstra/runtime/sidecar"
+	"github.com/okstra/okstra/runtime/supervise/tree"
+)
+
+// worker is one started program and everything that is known of it. All but
+// the two pipes belongs to the supervisor's goroutine.
+type worker struct {
+	super *supervisor
+	env   []string
+	stdin *os.File
+
+	stdout, stderr *pipe
+	reading        *reading
+	wake           chan struct{} // something happened that may move a deadline
+	errTail        tail
+	active         clock // when output came last
+
+	before       *tree.Snapshot
+	watchProblem string
+
+	pid     int
+	pgid    int
+	started time.Time
+
+	life
+}
+
+// open makes the logs and pipes and opens the prompt.
+func (w *worker) open(stream providers.Stream) (err error) {
+	rec := w.super.rec
+	// The prompt's file is the standard input: it ends where it ends, and a
+	// worker that reads none of it blocks nobody.
+	input := os.DevNull
+	if rec.Stdin == launch.StdinPrompt {
+		input = rec.Paths.Prompt
+	}
+	if w.stdin, err = os.Open(input); err != nil {
+		return err
+	}
+	if w.stdout, err = openPipe(rec.Paths.Log); err != nil {
+		return err
+	}
+	if w.stderr, err = openPipe(rec.Paths.ErrLog); err != nil {
+		return err
+	}
+	w.reading = &reading{stream: stream}
+	w.wake = make(chan struct{}, 1)
+	w.errTail.max = 64 << 10
+	w.told = map[proc.Identity]bool{}
+	return nil
+}
+
+// closeAll closes what a worker that was not started had open.
+func (w *worker) closeAll() {
+	if w.stdin != nil {
+		closeQuietly(w.stdin)
+	}
+	for _, p := range []*pipe{w.stdout, w.stderr} {
+		if p != nil {
+			closeQuietly(p.write)
+			_ = p.close()
+		}
+	}
+}
+
+// work starts the worker and stays until nothing of it runs any more. The
+// outcome stands in s.status, which is not yet terminal.
+func (s *supervisor) work(w *worker) {
+	s.status.Stage = sidecar.StageStart
+	s.status.StartedAt = time.Now().UTC()
+	// From here on the worker may have run: this write must be on the disk first.
+	if err := sidecar.Write(s.rec.Paths.Status, &s.status); err != nil {
+		w.closeAll()
+		s.cannotStart(cannot("%v", err))
+		return
+	}
+	crash.Point("supervisor.start-written")
+	if err := w.fork(); err != nil {
+		w.closeAll()
+		s.cannotStart(execError(s.rec.Program, err))
+		return
+	}
+	crash.Point("supervisor.forked")
+	if id, err := proc.Of(w.pid); err == nil {
+		s.status.Worker = &sidecar.Worker{Identity: id, PGID: w.pgid}
+	}
+	// The worker runs already, so a full disk must not end it: the terminal
+	// sidecar has its space and will hold the same.
+	if err := sidecar.Write(s.rec.Paths.Status, &s.status); err != nil {
+		s.note("the worker's pid could not be written: %v", err)
+	}
+	crash.Point("supervisor.worker-written")
+	if err := os.Remove(s.rec.Paths.Env); err != nil {
+		s.note("the environment record could not be removed: %v", err)
+	}
+	crash.Point("supervisor.env-removed")
+
+	go w.readOutput()
+	go w.readErrors()
+	crash.Point("supervisor.prompt-given")
+	w.loop()
+	s.report(w)
+}
+
+// fork starts the program in a session of its own: its own process group, and
+// no terminal that it could stop on or be hung up by.
+func (w *worker) fork() error {
+	rec := w.super.rec
+	if err := adoptOrphans(); err != nil {
+		w.super.note("processes that leave the worker's group are found by their claim only: %v", err)
+	}
+	attr := &syscall.ProcAttr{
+		Dir:   rec.Dir,
+		Env:   w.env,
+		Files: []uintptr{w.stdin.Fd(), w.stdout.write.Fd(), w.stderr.write.Fd()},
+		Sys:   childAttributes(),
+	}
+	restore := clearSignalMask()
+	w.started = time.Now()
+	pid, err := syscall.ForkExec(rec.Program, rec.Argv, attr)
+	restore()
+	if err != nil {
+		return err
+	}
+	w.pid, w.pgid = pid, pid
+	w.active.base = w.started
+	closeQuietly(w.stdin)
+	closeQuietly(w.stdout.write)
+	closeQuietly(w.stderr.write)
+	return nil
+}
+
+func (w *worker) readOutput() {
+	l := &lines{max: providers.MaxLine, take: w.reading.line(w.super.screen.show, w.nudge)}
+	w.stdout.carry(func(b []byte) {
+		w.active.touch()
+		l.feed(b)
+	}, func() {
+		l.end()
+		w.reading.outcome = w.reading.stream.End()
+	})
+	w.nudge()
+}
+
+func (w *worker) readErrors() {
+	show := func(line []byte, more bool) {
+		w.super.screen.show(providers.Shown{Kind: providers.ShownError, Text: providers.Clean(string(line))})
+	}
+	// The screen has no use for long lines; the log has them.
+	l := &lines{max: 2 << 10, take: show}
+	w.stderr.carry(func(b []byte) {
+		w.active.touch()
+		w.errTail.add(b)
+		l.feed(b)
+	}, l.end)
+	w.nudge()
+}
+
+// nudge makes the loop look again.
+func (w *worker) nudge() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// clock holds an instant, in monotonic time, that another goroutine moves.
+type clock struct {
+	base time.Time
+	last atomic.Int64 // nanoseconds after base
+}
+
+func (c *clock) touch()          { c.last.Store(int64(time.Since(c.base))) }
+func (c *clock) time() time.Time { return c.base.Add(time.Duration(c.last.Load())) }
