@@ -8,15 +8,15 @@ import (
 
 // Classify tells what a failed worker's standard error and exit code mean,
 // where its stream holds no fatal record. It returns nil for exit code 0, for
-// plain text workers (whose exit codes are their own), for a death by signal
-// and where neither says anything: the exit code alone is the reason then.
-// The tail may begin in the middle of a line or of a character.
+// plain text workers (whose exit codes are their own), for a death by a signal
+// and where nothing is told: the exit code alone is the reason then. The tail
+// may begin in the middle of a line or of a character.
 func Classify(stderrTail []byte, exitCode int, format plan.OutputFormat) *Fatal {
 	if exitCode == 0 || format == plan.OutputText {
 		return nil
 	}
-	if len(stderrTail) > 64<<10 {
-		stderrTail = stderrTail[len(stderrTail)-64<<10:]
+	if len(stderrTail) > maxTail {
+		stderrTail = stderrTail[len(stderrTail)-maxTail:]
 	}
 	words := string(stderrTail)
 	if format == plan.OutputGeminiStream {
@@ -24,12 +24,14 @@ func Classify(stderrTail []byte, exitCode int, format plan.OutputFormat) *Fatal 
 			return f
 		}
 	}
-	f := fatalIn(words)
-	if f == nil {
+	if exitCode > 128 {
 		return nil
 	}
-	return f
+	return fatalIn(words)
 }
+
+// maxTail is as much of standard error as is looked at, in bytes.
+const maxTail = 64 << 10
 
 // geminiExits are gemini's own exit codes with a meaning of the closed list.
 var geminiExits = map[int]plan.Reason{
@@ -52,49 +54,68 @@ func geminiExit(words string, exitCode int) *Fatal {
 			continue
 		}
 		if line := errorLine(words); line != "" {
-			f := fatal(status, words)
-			f.Detail = clip(line, 500)
+			f := fatal(status, line)
+			if f.RetryAfter == nil && f.Reason == plan.ReasonRateLimited {
+				f.RetryAfter = retryAfter(words)
+			}
 			return f
 		}
 	}
 	return nil
 }
 
-// fatalIn finds a failure in words; nil where they tell none.
+// fatalIn finds a failure in words; nil where they tell none. The last words
+// count: what came before may have been tried again.
 func fatalIn(words string) *Fatal {
 	lines := strings.Split(words, "\n")
-	// The last words count: what came before may have been retried.
-	for i := len(lines) - 1; i >= 0; i-- {
-		if len(lines)-i > 200 {
-			break
-		}
+	for i := len(lines) - 1; i >= max(0, len(lines)-200); i-- {
 		line := oneLine(lines[i])
 		if line == "" {
 			continue
 		}
-		if r := reasonOf(0, line); r != plan.ReasonProviderError || strings.Contains(line, "API Error") {
-			f := fatal(0, line)
-			f.Reason = r
+		f := fatal(0, line)
+		switch {
+		case f.Reason == plan.ReasonCannotStart:
+			f.Detail += cannotStart(line)
+			return f
+		case f.Reason != plan.ReasonProviderError, strings.Contains(line, "API Error"):
 			return f
 		}
 	}
 	return nil
 }
 
-// errorLine is the line of words that tells most: the first that speaks of an
-// error, else the last one that is not empty.
+// cannotStart tells what a CLI wants that refuses to run as it was started.
+func cannotStart(line string) string {
+	if strings.Contains(line, "root") {
+		return " (run okstra as another user, or put IS_SANDBOX = \"1\" into the provider's env where this machine is a sandbox)"
+	}
+	return " (add the variable that it found to the provider's unset_env)"
+}
+
+// telltales mark the lines of standard error that say what went wrong.
+var telltales = []string{"error", "trusted", "must", "invalid", "not found", "denied"}
+
+// errorLine is the last line of words that says what went wrong, else the last
+// one that is not empty. Lines of a stack trace do not count.
 func errorLine(words string) string {
-	last := ""
+	last, telling := "", ""
 	for _, line := range strings.Split(words, "\n") {
 		line = oneLine(line)
-		if line == "" || strings.HasPrefix(line, "at ") {
+		if line == "" || strings.HasPrefix(line, "at ") || strings.HasPrefix(line, "[STARTUP]") {
 			continue
 		}
 		last = line
 		lower := strings.ToLower(line)
-		if strings.Contains(lower, "error") || strings.Contains(lower, "trusted") {
-			return line
+		for _, t := range telltales {
+			if strings.Contains(lower, t) {
+				telling = line
+				break
+			}
 		}
+	}
+	if telling != "" {
+		return telling
 	}
 	return last
 }

@@ -133,7 +133,9 @@ func (c *claude) system(raw []byte) []Shown {
 			clip(oneLine(string(r.Session)), 60), clip(oneLine(string(r.Model)), 60), clip(oneLine(string(r.Mode)), 40))}}
 	case "api_retry":
 		c.trying = fatal(int(r.Status), string(r.Error))
-		c.trying.RetryAfter = wait(time.Duration(min(int64(r.DelayMS), maxRetryAfter.Milliseconds())) * time.Millisecond)
+		if c.trying.Reason == plan.ReasonRateLimited || c.trying.Reason == plan.ReasonOverloaded {
+			c.trying.RetryAfter = wait(time.Duration(min(int64(r.DelayMS), maxRetryAfter.Milliseconds())) * time.Millisecond)
+		}
 		return []Shown{{ShownError, fmt.Sprintf("%s (%s), attempt %d of %d", c.trying.Reason, c.trying.Detail, r.Attempt, r.MaxRetries)}}
 	case "compact_boundary":
 		return []Shown{{ShownInfo, "the conversation was compacted"}}
@@ -170,10 +172,13 @@ func (c *claude) assistant(raw []byte) []Shown {
 		}
 	}
 	switch {
-	case r.Error != "":
-		c.failed = fatal(0, string(r.Error)+": "+m.Content.text())
 	case m.StopReason == "refusal":
-		c.failed = &Fatal{Reason: plan.ReasonRefused, Detail: clip("the model refused: "+oneLine(m.Content.text()), 500)}
+		c.failed = refusal(m.Content.text())
+	case r.Error != "":
+		c.failed = fatal(0, m.Content.text())
+		if c.failed.Reason == plan.ReasonProviderError {
+			c.failed.Reason = reasonOf(0, string(r.Error))
+		}
 	case len(m.Content) > 0:
 		c.failed = nil
 	}
@@ -186,9 +191,9 @@ func (c *claude) assistant(raw []byte) []Shown {
 // count adds a message's usage. One message comes as several records, each of
 // which repeats it.
 func (c *claude) count(id string, u claudeUsage) []Shown {
+	id = clipBytes(id, 200)
 	if id != c.msgID || id == "" {
-		c.done, c.msg = c.done.plus(c.msg), claudeUsage{}
-		c.msgID = clipBytes(id, 200)
+		c.done, c.msg, c.msgID = c.done.plus(c.msg), claudeUsage{}, id
 	}
 	before := c.msg
 	c.msg = u
@@ -257,6 +262,8 @@ func (c *claude) result(raw []byte) []Shown {
 		words += "\n" + string(e)
 	}
 	switch {
+	case r.StopReason == "refusal" || c.failed != nil && c.failed.Reason == plan.ReasonRefused:
+		c.out.Fatal = refusal(final)
 	case r.IsError || strings.HasPrefix(r.Subtype, "error"):
 		if strings.TrimSpace(words) == "" {
 			words = r.Subtype
@@ -265,9 +272,12 @@ func (c *claude) result(raw []byte) []Shown {
 		if f.Reason == plan.ReasonProviderError && c.failed != nil {
 			f.Reason = c.failed.Reason
 		}
+		// The last words have no retry-after; the CLI's own wait was at least
+		// what the API asked for.
+		if f.RetryAfter == nil && c.trying != nil && c.trying.Reason == f.Reason {
+			f.RetryAfter = c.trying.RetryAfter
+		}
 		c.out.Fatal = f
-	case r.StopReason == "refusal" || c.failed != nil && c.failed.Reason == plan.ReasonRefused:
-		c.out.Fatal = &Fatal{Reason: plan.ReasonRefused, Detail: clip("the model refused: "+firstLine(final), 500)}
 	case c.failed != nil || claudeErrorText(final):
 		// Some API errors are reported as success, with the error as the text.
 		c.out.Fatal = c.failed
@@ -287,12 +297,22 @@ func (c *claude) result(raw []byte) []Shown {
 
 	var shown []Shown
 	if f := c.out.Fatal; f != nil {
-		shown = append(shown, Shown{ShownError, fmt.Sprintf("%s: %s", f.Reason, f.Detail)})
+		// The text of an error is no result.
+		c.out.FinalText, c.out.HasFinal, c.out.Truncated = "", false, false
+		shown = append(shown, failed(f, c.failed))
 	}
-	if c.out.Usage != nil {
+	if c.out.Usage != nil && c.out.Usage.Total() > 0 {
 		shown = append(shown, usageLine(*c.out.Usage))
 	}
 	return shown
+}
+
+func refusal(words string) *Fatal {
+	f := &Fatal{Reason: plan.ReasonRefused, Detail: clip(oneLine(words), 500)}
+	if f.Detail == "" {
+		f.Detail = "the model refused and gave no words"
+	}
+	return f
 }
 
 // claudeErrorText recognises the text that the CLI gives instead of an answer
@@ -319,7 +339,7 @@ func claudeTotal(own *claudeUsage, models map[string]claudeModel, usd *float64) 
 	if sum == (claudeUsage{}) && own != nil {
 		sum = *own
 	}
-	if sum == (claudeUsage{}) && usd == nil {
+	if own == nil && len(models) == 0 && usd == nil {
 		return nil
 	}
 	u := sum.usage(sourceClaudeResult)

@@ -54,7 +54,7 @@ func (c *codex) record(kind string, raw []byte) []Shown {
 		if r.Error.Message == "" && c.pending != nil {
 			c.fatal = c.pending
 		}
-		return []Shown{{ShownError, fmt.Sprintf("%s: %s", c.fatal.Reason, c.fatal.Detail)}}
+		return []Shown{failed(c.fatal, c.pending)}
 	case "error":
 		// Also the form in which it says that it connects again: what follows
 		// decides whether it was fatal.
@@ -170,14 +170,18 @@ func (c *codex) completed(raw []byte) []Shown {
 }
 
 func (c *codex) end() Outcome {
-	out := Outcome{FinalText: c.final.String(), HasFinal: c.said, Truncated: c.final.truncated, Usage: c.usage, Fatal: c.fatal}
+	out := Outcome{Usage: c.usage, Fatal: c.fatal}
 	if out.Fatal == nil {
 		out.Fatal = c.pending
+	}
+	// Only a completed turn makes its last message the final one.
+	if c.said && c.ended && out.Fatal == nil {
+		out.FinalText, out.HasFinal, out.Truncated = c.final.String(), true, c.final.truncated
 	}
 	if c.began && !c.ended {
 		c.notes.add("the stream ended before its turn was completed")
 	}
-	if c.said && strings.TrimSpace(out.FinalText) == "" {
+	if out.HasFinal && strings.TrimSpace(out.FinalText) == "" {
 		c.notes.add("the final message is empty")
 	}
 	out.Notes = c.notes

@@ -103,6 +103,21 @@ type geminiStats struct {
 	Cached count `json:"cached"`
 }
 
+// fatal takes the frame off that the CLI puts around an API's words.
+func (e geminiError) fatal() *Fatal {
+	words := string(e.Message)
+	if inner, ok := strings.CutPrefix(words, "[API Error: "); ok {
+		words = strings.Replace(inner, "]", "", 1)
+		if strings.HasPrefix(inner, "{") {
+			words = inner // JSON has brackets of its own
+		}
+	}
+	if e.Type != "" && e.Type != "unknown" {
+		words += " (" + string(e.Type) + ")"
+	}
+	return fatal(0, words)
+}
+
 // message takes a piece of what the model says. Pieces are no lines: the
 // screen gets a line when it is whole.
 func (g *gemini) message(raw []byte) []Shown {
@@ -164,14 +179,14 @@ func (g *gemini) flushLine() []Shown {
 
 func (g *gemini) result(raw []byte) []Shown {
 	var r struct {
-		Status string      `json:"status"`
-		Error  geminiError `json:"error"`
-		Stats  geminiStats `json:"stats"`
+		Status string       `json:"status"`
+		Error  geminiError  `json:"error"`
+		Stats  *geminiStats `json:"stats"`
 	}
 	decode(raw, &r)
 	g.ended = true
 	clear(g.calls)
-	if s := r.Stats; s != (geminiStats{}) {
+	if s := r.Stats; s != nil {
 		g.usage = &plan.Usage{
 			Source:          sourceGeminiResult,
 			InputTokens:     int64(s.Input),
@@ -181,32 +196,35 @@ func (g *gemini) result(raw []byte) []Shown {
 		}
 	}
 	var shown []Shown
-	switch r.Status {
-	case "success":
+	switch {
+	case r.Status == "success":
 		g.pending, g.fatal = nil, nil
+	case r.Error.Message == "" && g.pending != nil:
+		g.fatal = g.pending
+		shown = append(shown, failed(g.fatal, g.pending))
 	default:
-		words := strings.TrimSpace(string(r.Error.Type) + ": " + string(r.Error.Message))
-		g.fatal = fatal(0, strings.Trim(words, ": "))
-		if r.Error.Message == "" && g.pending != nil {
-			g.fatal = g.pending
-		}
-		shown = append(shown, Shown{ShownError, fmt.Sprintf("%s: %s", g.fatal.Reason, g.fatal.Detail)})
+		g.fatal = r.Error.fatal()
+		shown = append(shown, failed(g.fatal, g.pending))
 	}
-	if g.usage != nil {
+	if g.usage != nil && g.usage.Total() > 0 {
 		shown = append(shown, usageLine(*g.usage))
 	}
 	return shown
 }
 
 func (g *gemini) end() Outcome {
-	out := Outcome{FinalText: g.final.String(), HasFinal: g.said, Truncated: g.final.truncated, Usage: g.usage, Fatal: g.fatal}
+	out := Outcome{Usage: g.usage, Fatal: g.fatal}
 	if out.Fatal == nil {
 		out.Fatal = g.pending
+	}
+	// What was said before the stream broke off is no final text.
+	if g.said && g.ended && out.Fatal == nil {
+		out.FinalText, out.HasFinal, out.Truncated = g.final.String(), true, g.final.truncated
 	}
 	if g.began && !g.ended {
 		g.notes.add("the stream ended without its result record")
 	}
-	if g.said && strings.TrimSpace(out.FinalText) == "" {
+	if out.HasFinal && strings.TrimSpace(out.FinalText) == "" {
 		g.notes.add("the final message is empty")
 	}
 	out.Notes = g.notes

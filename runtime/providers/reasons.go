@@ -34,6 +34,9 @@ var wordReasons = []struct {
 	words  string
 	reason plan.Reason
 }{
+	{"cannot be used with root", plan.ReasonCannotStart},
+	{"cannot be launched inside another", plan.ReasonCannotStart},
+
 	{"not running in a trusted directory", plan.ReasonUntrustedFolder},
 	{"not inside a trusted directory", plan.ReasonUntrustedFolder},
 	{"folder is not trusted", plan.ReasonUntrustedFolder},
@@ -208,11 +211,18 @@ func (a answer) status() int {
 func (a answer) words() string {
 	words := string(a.Error.Message)
 	for _, name := range []text{a.Error.Code, a.Error.Status, a.Error.Type} {
-		if name != "" {
-			words += " (" + string(name) + ")"
+		if _, err := strconv.Atoi(string(name)); err != nil {
+			words = mention(words, string(name))
 		}
 	}
 	return words
+}
+
+func mention(words, name string) string {
+	if name == "" || strings.Contains(words, name) {
+		return words
+	}
+	return words + " (" + name + ")"
 }
 
 // retryAfter finds how long the provider asks to wait; nil where it does not.

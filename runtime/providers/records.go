@@ -206,6 +206,15 @@ func said(kind ShownKind, s string) []Shown {
 	return shown
 }
 
+// failed shows what made the attempt fail; its words only where they were not
+// shown before, with the error that was seen last.
+func failed(f, before *Fatal) Shown {
+	if before != nil && before.Detail == f.Detail {
+		return Shown{ShownError, "failed: " + string(f.Reason)}
+	}
+	return Shown{ShownError, fmt.Sprintf("failed: %s (%s)", f.Reason, f.Detail)}
+}
+
 // called shows the start of a tool call; what is its most telling argument.
 func called(name, what string) Shown {
 	s := "> " + clip(Clean(name), 80)

@@ -1,0 +1,62 @@
+package providers
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/okstra/okstra/lang/plan"
+)
+
+func TestSum(t *testing.T) {
+	usd := func(f float64) *float64 { return &f }
+	claude := &plan.Usage{Source: sourceClaudeResult, InputTokens: 100, OutputTokens: 10, CachedTokens: 40, USD: usd(0.25)}
+	codex := &plan.Usage{Source: sourceCodexTurn, InputTokens: 200, OutputTokens: 20, ReasoningTokens: 5}
+	for _, tc := range []struct {
+		name string
+		in   []*plan.Usage
+		want plan.Usage
+	}{
+		{"nothing", nil, plan.Usage{Source: plan.UsageUnavailable}},
+		{"unknown ones", []*plan.Usage{nil, {Source: plan.UsageUnavailable}}, plan.Usage{Source: plan.UsageUnavailable}},
+		{"one", []*plan.Usage{claude}, *claude},
+		{"twice the same source", []*plan.Usage{claude, claude}, plan.Usage{Source: sourceClaudeResult, InputTokens: 200, OutputTokens: 20, CachedTokens: 80, USD: usd(0.5)}},
+		{"with and without cost", []*plan.Usage{codex, claude}, plan.Usage{Source: "claude-result+codex-turn", InputTokens: 300, OutputTokens: 30, CachedTokens: 40, ReasoningTokens: 5, USD: usd(0.25)}},
+		{"one is missing", []*plan.Usage{codex, nil}, plan.Usage{Source: "codex-turn+unavailable", InputTokens: 200, OutputTokens: 20, ReasoningTokens: 5}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, Sum(tc.in...)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	if *claude.USD != 0.25 {
+		t.Error("Sum changed its argument")
+	}
+	// A sum of sums names each source once.
+	a, b := Sum(claude, codex), Sum(codex, nil)
+	if got := Sum(&a, &b).Source; got != "claude-result+codex-turn+unavailable" {
+		t.Errorf("source of a sum of sums is %q", got)
+	}
+}
+
+// TestHint: every reason of the closed list has its one sentence.
+func TestHint(t *testing.T) {
+	for status, reasons := range plan.StatusReasons {
+		for _, r := range reasons {
+			for _, provider := range []string{"claude", "codex", "gemini", "house-cli", ""} {
+				h := Hint(r, provider)
+				if !strings.HasSuffix(h, ".") || strings.Count(h, ". ") > 0 {
+					t.Errorf("%s/%s, %q: hint %q is not one sentence", status, r, provider, h)
+				}
+			}
+		}
+	}
+	if got := Hint("no-such-reason", "claude"); got != "" {
+		t.Errorf("hint of an unknown reason: %q", got)
+	}
+	if claude, codex := Hint(plan.ReasonAuth, "claude"), Hint(plan.ReasonAuth, "codex"); claude == codex {
+		t.Error("the hint for auth does not depend on the provider")
+	}
+}
