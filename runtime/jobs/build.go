@@ -1,6 +1,8 @@
 package jobs
 
 import (
+	"path/filepath"
+
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/lang/plan/paths"
 	"github.com/okstra/okstra/runtime/record"
@@ -48,7 +50,7 @@ func Build(run paths.Run, kind Kind, batch []Planned) []byte {
 		f.Workers = append(f.Workers, v2Entry{
 			ParticipantRef: p.Worker.ParticipantRef, RoleExecutionRef: p.Worker.RoleExecutionRef, AssignmentRef: p.Worker.AssignmentRef,
 			ExecutionLabel: p.Worker.Label, DutyID: p.Worker.Duty, InvocationRef: inv.Ref, Attempt: p.Attempt, Provider: p.Worker.Provider,
-			PromptPath: inv.Files.Prompt(), WorkerResultPath: inv.Files.WorkerResult(), Role: p.Worker.Role,
+			PromptPath: relative(run.Root, inv.Files.Prompt()), WorkerResultPath: relative(run.Root, inv.Files.WorkerResult()), Role: p.Worker.Role,
 			Digests: record.DispatchDigests{Digests: p.Worker.Digests, Prompt: plan.DigestBytes(p.Prompt)},
 		})
 	}
@@ -57,4 +59,13 @@ func Build(run paths.Run, kind Kind, batch []Planned) []byte {
 		panic(err) // plain data
 	}
 	return data
+}
+
+// relative is a path as records hold it: relative to the project root where it
+// lies inside.
+func relative(root, path string) string {
+	if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
 }

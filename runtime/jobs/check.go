@@ -21,7 +21,7 @@ type Context struct {
 	Run        paths.Run
 	Manifest   *lead.Manifest
 	Plan       *plan.Plan        // in force; nil for a version 1 manifest
-	Dispatches []record.Dispatch // recorded so far
+	Dispatches []*record.Dispatch // recorded so far
 	// Kind is what --dispatch-kind said; empty where it was not given.
 	Kind string
 	// Prompt gives the bytes of the prompt that an invocation will have: the
@@ -272,12 +272,12 @@ func (c Context) resolve(path string) string {
 	return filepath.Join(c.Run.Root, path)
 }
 
-func recordOf(ref string, dispatches []record.Dispatch) *record.Dispatch {
-	i := slices.IndexFunc(dispatches, func(d record.Dispatch) bool { return d.InvocationRef == ref })
+func recordOf(ref string, dispatches []*record.Dispatch) *record.Dispatch {
+	i := slices.IndexFunc(dispatches, func(d *record.Dispatch) bool { return d.InvocationRef == ref })
 	if i < 0 {
 		return nil
 	}
-	return &dispatches[i]
+	return dispatches[i]
 }
 
 func (f *file) checkV1(c Context) []Job {
@@ -285,7 +285,7 @@ func (f *file) checkV1(c Context) []Job {
 	seen := map[string]int{}
 	named := map[string]string{}
 	for _, d := range c.Dispatches {
-		named[d.PromptPath], named[d.ResultPath] = d.InvocationRef, d.InvocationRef
+		named[c.resolve(d.PromptPath)], named[c.resolve(d.ResultPath)] = d.InvocationRef, d.InvocationRef
 	}
 	for _, e := range f.entries {
 		if e.workerID == "" {

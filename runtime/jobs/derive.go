@@ -47,7 +47,7 @@ func Derive(run paths.Run, round *plan.Round, w *plan.Worker, batch string, atte
 
 // batchOf is the batch that a kind means for a worker's round. A retry stays
 // in the batch of the attempt before; the error says why a kind does not fit.
-func batchOf(kind Kind, round *plan.Round, w *plan.Worker, dispatches []record.Dispatch) (string, error) {
+func batchOf(kind Kind, round *plan.Round, w *plan.Worker, dispatches []*record.Dispatch) (string, error) {
 	n, reverify := kind.Reverify()
 	switch {
 	case kind == KindRetry:
@@ -67,7 +67,7 @@ func batchOf(kind Kind, round *plan.Round, w *plan.Worker, dispatches []record.D
 }
 
 // nextAttempt is the attempt that a kind means in a batch.
-func nextAttempt(kind Kind, key, batch string, dispatches []record.Dispatch) int {
+func nextAttempt(kind Kind, key, batch string, dispatches []*record.Dispatch) int {
 	if kind != KindRetry {
 		return 1
 	}
@@ -80,16 +80,16 @@ func nextAttempt(kind Kind, key, batch string, dispatches []record.Dispatch) int
 	return highest + 1
 }
 
-func latest(key string, dispatches []record.Dispatch) *record.Dispatch {
+func latest(key string, dispatches []*record.Dispatch) *record.Dispatch {
 	for i := len(dispatches) - 1; i >= 0; i-- {
 		if keyOf(dispatches[i]) == key {
-			return &dispatches[i]
+			return dispatches[i]
 		}
 	}
 	return nil
 }
 
-func keyOf(d record.Dispatch) string {
+func keyOf(d *record.Dispatch) string {
 	if d.WorkerKey != "" {
 		return d.WorkerKey
 	}

@@ -42,7 +42,7 @@ func RosterV1(m *lead.Manifest) []Member {
 
 // Completed tells which workers' latest invocations are completed. What a
 // later plan set aside does not count.
-func Completed(dispatches []record.Dispatch) map[string]bool {
+func Completed(dispatches []*record.Dispatch) map[string]bool {
 	out := map[string]bool{}
 	for _, d := range dispatches {
 		if d.Superseded != "" {

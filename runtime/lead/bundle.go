@@ -194,7 +194,8 @@ func oneLines(list []string) []string {
 	return out
 }
 
-// relative shortens a path inside the project for people.
+// relative is a path as records hold it: relative to the project root where it
+// lies inside.
 func relative(root, path string) string {
 	if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
 		return rel

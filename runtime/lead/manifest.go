@@ -26,8 +26,8 @@ const ManifestVersion = "2.0"
 const IdentityVersion = 2
 
 // Manifest is the run manifest: what a lead and the team commands know of a
-// run. It is written once, after the plan, and never changes. All paths are
-// absolute.
+// run. It is written once, after the plan, and never changes. Paths in it are
+// relative to the project root, as in every record.
 type Manifest struct {
 	SchemaVersion            string `json:"schemaVersion"`
 	ExecutionIdentityVersion int    `json:"executionIdentityVersion,omitempty"`
@@ -167,11 +167,11 @@ func NewManifest(run paths.Run, p *plan.Plan, planPath, backend string, leadRunt
 		TaskType:                 p.Run.TaskType,
 		Definition:               p.Definition,
 		ProjectRoot:              run.Root,
-		PlanPath:                 planPath,
-		StatePath:                run.TeamState(),
+		PlanPath:                 relative(run.Root, planPath),
+		StatePath:                relative(run.Root, run.TeamState()),
 		LeadRuntime:              leadRuntime,
 		LeadAdapter:              Adapter{Name: h.agent, DispatchMode: mode, SessionAccounting: h.accounting},
-		LeadEventsPath:           run.Events(),
+		LeadEventsPath:           relative(run.Root, run.Events()),
 		Digests:                  ManifestDigests{Catalog: p.Catalog, Plan: plan.Digest(p)},
 	}
 	if mode == ModeCmuxPane {
