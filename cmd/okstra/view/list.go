@@ -44,3 +44,21 @@ func (v *View) List(runs []lang.RunInfo) error {
 		return table(rows, "", width, false)
 	})
 }
+
+// Written says that init wrote a definition, and for what.
+func (v *View) Written(file string, providers []string) error {
+	doc := struct {
+		File      string   `json:"file"`
+		Providers []string `json:"providers"`
+	}{file, nonNil(providers)}
+	return v.show(doc, func(int) []line {
+		found := "no worker CLI is on PATH, so a script stands in for one"
+		if len(providers) > 0 {
+			found = "found on PATH: " + strings.Join(providers, ", ")
+		}
+		return []line{
+			{{good, "Wrote "}, {strong, file}, {plain, " (" + found + ")."}},
+			plainLine("Next: okstra plan review"),
+		}
+	})
+}

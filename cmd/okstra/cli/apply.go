@@ -1,0 +1,245 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/okstra/okstra/lang"
+	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/runtime"
+	"github.com/okstra/okstra/runtime/schema"
+)
+
+type applyOptions struct {
+	definitionFlags
+	fresh   bool
+	replace []string
+	backend string
+	after   string
+}
+
+func applyCommand() *command {
+	return &command{
+		name:     "apply",
+		group:    groupRun,
+		operands: []operand{{name: "RUN|FILE", kind: kindRunFile, optional: true}},
+		short:    "execute a run, or exactly a saved plan",
+		long: `Starts the workers that the plan names, waits for them, and goes on until the run is finished or has to wait. A run that an earlier apply left is continued: what still runs is adopted, what is done stays, and only what changed or failed is done again.
+
+RUN is the name of a run. Anything that cannot be such a name, a path with a slash or a dot in it, is the FILE of a plan saved with "okstra plan --out"; it is executed exactly, or refused (exit 5) with the thing that moved.
+
+A gate is asked on a terminal. Elsewhere apply stops with exit 4 and names the command that answers it.
+
+The first INT, TERM or HUP detaches: nothing more is started, workers go on, and "okstra apply" takes them up again while "okstra stop" ends them. The second ends okstra at once.`,
+		example: `okstra apply review
+okstra apply review --var base=develop --backend process
+okstra apply ./review.plan.json
+okstra apply review --replace analysis.find-defects.ada`,
+		bind: func(fs *pflag.FlagSet) run {
+			o := &applyOptions{}
+			fs.BoolVar(&o.fresh, "new", false, "start the next run number, whatever is recorded")
+			fs.StringArrayVar(&o.replace, "replace", nil, "redo this `WORKER`, by key or label; repeatable")
+			fs.StringVar(&o.backend, "backend", "", "show workers on this `BACKEND`: cmux, tmux or process")
+			fs.StringVar(&o.after, "after", "", "a new run that reads the report of the recorded `RUN`")
+			o.definitionFlags.bind(fs)
+			return o.run
+		},
+	}
+}
+
+var runName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
+
+// isPlanFile tells the two operands of apply apart by their form alone, so
+// that a file which happens to be there never changes what a name means.
+func isPlanFile(operand string) bool { return operand != "" && !runName.MatchString(operand) }
+
+// runOrFile writes a file name so that apply takes it for one.
+func runOrFile(file string) string {
+	if runName.MatchString(file) {
+		return "./" + file
+	}
+	return file
+}
+
+func (o *applyOptions) run(ctx context.Context, s *session, operands []string) error {
+	name := optional(operands, 0)
+	if isPlanFile(name) {
+		return o.applySaved(ctx, s, name)
+	}
+	c, l, err := compile(s.source(o.vars), name, lang.CompileOptions{ProgramsRequired: true, After: o.after})
+	if err != nil {
+		return err
+	}
+	s.view.Warnings(l.diags, l.files())
+	env := s.engine(c.Plan.ProjectRoot, c.Secrets)
+	return s.drive(ctx, env, runtime.ApplyOptions{
+		Plan: c.Plan, New: o.fresh, Replace: words(o.replace), Backend: o.backend,
+	})
+}
+
+// applySaved executes a plan file.
+func (o *applyOptions) applySaved(ctx context.Context, s *session, file string) error {
+	if o.fresh || len(o.replace) > 0 || o.after != "" || o.backend != "" {
+		return usage(applyCommand(), "a saved plan is executed as it is: --new, --replace, --after and --backend belong to the plan that is saved")
+	}
+	p, err := readPlan(s.absolute(file))
+	if err != nil {
+		return err
+	}
+	src := s.source(append(savedVariables(p), o.vars...))
+	src.ProjectRoot = p.ProjectRoot
+	if src.File == "" {
+		src.File = underRoot(p.ProjectRoot, p.Definition)
+	}
+	// Where the plan goes on after an interruption nothing is rechecked, and the
+	// definition is compiled only if a worker needs a sensitive variable.
+	var secrets lang.Secrets
+	recheck := func() (*plan.Plan, error) {
+		c, _, err := compile(src, p.Run.Name, lang.CompileOptions{ProgramsRequired: true, After: p.Run.After})
+		if err != nil {
+			return nil, err
+		}
+		secrets = c.Secrets
+		return c.Plan, nil
+	}
+	env := s.engine(p.ProjectRoot, func(variable string) (string, bool) {
+		if secrets == nil {
+			if _, err := recheck(); err != nil {
+				return "", false
+			}
+		}
+		return secrets(variable)
+	})
+	return s.drive(ctx, env, runtime.ApplyOptions{Plan: p, Saved: true, Recheck: recheck})
+}
+
+// maxPlan bounds a plan file: 10,000 workers with long prompts stay below.
+const maxPlan = 1 << 30
+
+// readPlan reads a saved plan and checks its form.
+func readPlan(path string) (*plan.Plan, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open plan: %w", err)
+	}
+	defer f.Close() // it is only read
+	b, err := io.ReadAll(io.LimitReader(f, maxPlan))
+	if err != nil {
+		return nil, fmt.Errorf("read plan %s: %w", path, err)
+	}
+	p, err := runtime.DecodePlan(b, path)
+	if err != nil {
+		return nil, err
+	}
+	if err := schema.Validate(schema.Plan, b); err != nil {
+		return nil, fmt.Errorf("plan %s: %w", path, err)
+	}
+	return p, nil
+}
+
+// savedVariables gives the compiler what the plan was compiled with: the files
+// first, so that they are inputs again, then the values that files and --var
+// gave, as they were. Environment variables are read again, as an input.
+func savedVariables(p *plan.Plan) []lang.VarArg {
+	var files, values []lang.VarArg
+	seen := map[string]bool{}
+	for _, v := range p.Variables {
+		if v.Source == "default" || strings.HasPrefix(v.Source, "OKSTRA_VAR_") {
+			continue
+		}
+		if file, ok := inputFile(p, v.Source); ok && !seen[file] {
+			seen[file] = true
+			files = append(files, lang.VarArg{File: file})
+		}
+		if !v.Sensitive {
+			values = append(values, lang.VarArg{Var: v.Name + "=" + argument(v.Value)})
+		}
+	}
+	return append(files, values...)
+}
+
+// argument writes a value as --var takes it: text as it is, anything else as an
+// expression, for which JSON serves once templates in it are escaped.
+func argument(value any) string {
+	if text, ok := value.(string); ok {
+		return text
+	}
+	b, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // it was read from JSON
+	}
+	return strings.NewReplacer("${", "$${", "%{", "%%{").Replace(string(b))
+}
+
+// inputFile finds the input that a variable's source names; the source is
+// relative to the folder that the plan was made in.
+func inputFile(p *plan.Plan, source string) (string, bool) {
+	for _, in := range p.Inputs {
+		if in.Kind != plan.InputDefinition {
+			continue
+		}
+		path := underRoot(p.ProjectRoot, in.Path)
+		if path == source || strings.HasSuffix(path, string(filepath.Separator)+filepath.Clean(source)) {
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// underRoot makes a path of a plan absolute.
+func underRoot(root, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(root, path)
+}
+
+// drive runs the engine and always ends with a summary.
+func (s *session) drive(ctx context.Context, env runtime.Env, o runtime.ApplyOptions) error {
+	progress := s.view.Progress()
+	o.Progress = progress
+	if s.env.asks() && !s.view.JSON {
+		o.Asker = &asker{in: s.env.Stdin, view: s.view}
+	}
+	outcome, err := runtime.Apply(ctx, env, o)
+	return s.finish(ctx, env, outcome, progress.Err, err)
+}
+
+// finish shows how a driven run stands and turns it into an exit code.
+func (s *session) finish(ctx context.Context, env runtime.Env, o *runtime.Outcome, broken, err error) error {
+	if o == nil {
+		if err == nil {
+			panic("a driven run without outcome and without error")
+		}
+		return err
+	}
+	var status *runtime.RunStatus
+	if o.Run.Seq > 0 && o.State != nil {
+		// The summary must come out even where the run was interrupted.
+		st, statusErr := runtime.Status(context.WithoutCancel(ctx), env, runtime.Selector{ProjectRoot: o.Run.Root, Name: o.Run.Ref()})
+		if statusErr != nil {
+			s.view.Note("status: " + statusErr.Error())
+		}
+		status = st
+	}
+	if shown := s.view.Outcome(o, status, s.env.Now()); shown != nil {
+		return shown
+	}
+	switch {
+	case err != nil:
+		return err
+	case broken != nil:
+		return fmt.Errorf("show progress: %w", broken)
+	case o.Exit != ExitDone:
+		return exit(o.Exit)
+	}
+	return nil
+}

@@ -1,0 +1,225 @@
+// Package cli is okstra's command line: the table of verbs, their flags, the
+// exit codes, and the way from a verb to one library function and one view.
+// It holds no rule about runs: what a test would want to reach without a
+// command line belongs in lang or runtime.
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/okstra/okstra/backends"
+	"github.com/okstra/okstra/cmd/okstra/view"
+	"github.com/okstra/okstra/runtime/supervise"
+)
+
+// Env is what the command line takes from the process that it lives in.
+type Env struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Environ        []string // NAME=value
+	Dir            string   // working directory, absolute
+	Executable     string   // absolute path of the okstra program, for supervisors
+	Now            func() time.Time
+	// Signals starts and stops the delivery of the signals that interrupt.
+	Signals func() (signals <-chan os.Signal, stop func())
+	// Exit ends the process at once, for the second signal.
+	Exit func(code int)
+	// Backends makes the backends of a project on first use.
+	Backends func(env Env, projectRoot string) map[string]backends.Backend
+}
+
+// Process returns the environment of this process.
+func Process() Env {
+	dir, err := os.Getwd()
+	if err != nil {
+		// Verbs that need the folder say so; help and version still work.
+		dir = ""
+	}
+	executable, err := os.Executable()
+	if err != nil {
+		executable = ""
+	}
+	return Env{
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Environ: os.Environ(), Dir: dir, Executable: executable, Now: time.Now,
+		Signals: processSignals, Exit: os.Exit, Backends: realBackends,
+	}
+}
+
+// processSignals delivers what interrupts, but what the caller had ignored
+// (nohup) stays ignored.
+func processSignals() (<-chan os.Signal, func()) {
+	c := make(chan os.Signal, 2)
+	var want []os.Signal
+	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			want = append(want, s)
+		}
+	}
+	if len(want) > 0 {
+		signal.Notify(c, want...)
+	}
+	return c, func() { signal.Stop(c) }
+}
+
+// getenv returns the last value of a variable, as a process sees it.
+func (e Env) getenv(name string) string {
+	v, _ := e.lookup(name)
+	return v
+}
+
+func (e Env) lookup(name string) (string, bool) {
+	for i := len(e.Environ) - 1; i >= 0; i-- {
+		if v, ok := strings.CutPrefix(e.Environ[i], name+"="); ok {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+// asks reports whether a person can be asked: they see Stderr and type into
+// Stdin.
+func (e Env) asks() bool {
+	in, ok := e.Stdin.(*os.File)
+	if !ok || !term.IsTerminal(int(in.Fd())) {
+		return false
+	}
+	out, ok := e.Stderr.(*os.File)
+	return ok && term.IsTerminal(int(out.Fd()))
+}
+
+// Main runs one command line, without the program's name, and returns the
+// exit code.
+func Main(args []string, env Env) int {
+	// The supervisor is started for every worker and must stay small: nothing
+	// else is set up for it.
+	if len(args) == 2 && args[0] == superviseName {
+		return supervise.Run(args[1])
+	}
+
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	defer watchSignals(env, cancel)()
+
+	g := globals{dir: env.Dir, color: string(view.ColorAuto)}
+	s := &session{env: env, globals: &g}
+	err := s.main(ctx, args)
+	if err == nil {
+		return ExitDone
+	}
+	code := exitCode(ctx, err)
+	if s.view == nil {
+		s.openView()
+	}
+	if failure := s.explain(err, code); failure != nil && !errors.Is(failure, syscall.EPIPE) {
+		return ExitError
+	}
+	return code
+}
+
+// watchSignals turns the first signal into the end of the context and the
+// second into the end of the process. The returned function ends the watch.
+func watchSignals(env Env, cancel context.CancelCauseFunc) (stop func()) {
+	if env.Signals == nil {
+		return func() {}
+	}
+	signals, stopSignals := env.Signals()
+	done := make(chan struct{})
+	go func() {
+		first := true
+		for {
+			select {
+			case <-done:
+				return
+			case got := <-signals:
+				sig, ok := got.(syscall.Signal)
+				if !ok {
+					continue
+				}
+				if !first {
+					env.Exit(interrupted{sig}.ExitCode())
+				}
+				first = false
+				cancel(interrupted{sig})
+			}
+		}
+	}()
+	return func() {
+		stopSignals()
+		close(done)
+	}
+}
+
+// main finds the verb, parses its flags and runs it.
+func (s *session) main(ctx context.Context, args []string) error {
+	fs := newFlagSet("okstra")
+	fs.SetInterspersed(false)
+	s.globals.bind(fs)
+	version := fs.Bool("version", false, "show the version")
+	if err := fs.Parse(args); err != nil {
+		return s.parseError(nil, fs, err)
+	}
+	rest := fs.Args()
+	if err := s.openView(); err != nil {
+		return err
+	}
+	switch {
+	case *version:
+		rest = []string{"version"}
+	case len(rest) == 0:
+		return s.view.Lines(overview()...)
+	}
+
+	c, rest, err := find(rest)
+	if err != nil {
+		return err
+	}
+	fs = newFlagSet(c.name)
+	s.globals.bind(fs)
+	run := c.bind(fs)
+	if err := fs.Parse(rest); err != nil {
+		return s.parseError(c, fs, err)
+	}
+	if err := s.openView(); err != nil {
+		return err
+	}
+	operands := fs.Args()
+	if err := c.count(len(operands)); err != nil {
+		return err
+	}
+	return run(ctx, s, operands)
+}
+
+// openView makes the view that the flags so far ask for.
+func (s *session) openView() error {
+	mode, err := view.ParseColorMode(s.globals.color)
+	if err != nil {
+		mode = view.ColorAuto
+		err = usage(nil, "%s", err)
+	}
+	s.view = &view.View{
+		Out:  view.NewStream(s.env.Stdout, mode, s.env.getenv),
+		Err:  view.NewStream(s.env.Stderr, mode, s.env.getenv),
+		JSON: s.globals.json,
+		Dir:  s.globals.dir,
+	}
+	return err
+}
+
+// absolute makes a path of the command line absolute.
+func (s *session) absolute(path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(s.globals.dir, path)
+}

@@ -1,0 +1,372 @@
+package cli
+
+import (
+	"context"
+	"embed"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/okstra/okstra/cmd/okstra/view"
+	"github.com/okstra/okstra/lang"
+	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/runtime"
+	"github.com/okstra/okstra/runtime/schema"
+)
+
+// The scripts know no verb: they ask "okstra __complete", which reads the
+// table.
+//
+//go:embed completions
+var completionScripts embed.FS
+
+var shells = []string{"bash", "zsh", "fish"}
+
+func completionCommand() *command {
+	return &command{
+		name:     "completion",
+		group:    groupOkstra,
+		operands: []operand{{name: "SHELL", kind: kindWord}},
+		short:    "print the completion script of a shell",
+		long:     `Prints the script that makes bash, zsh or fish complete verbs, flags, runs, workers and files.`,
+		example: `source <(okstra completion bash)
+source <(okstra completion zsh)
+okstra completion fish | source`,
+		bind: func(*pflag.FlagSet) run {
+			return func(_ context.Context, s *session, operands []string) error {
+				if !slices.Contains(shells, operands[0]) {
+					return usage(completionCommand(), "okstra completes in %s, not in %q", strings.Join(shells, ", "), operands[0])
+				}
+				script, err := completionScripts.ReadFile("completions/okstra." + operands[0])
+				if err != nil {
+					return err
+				}
+				return s.view.Raw(script)
+			}
+		},
+	}
+}
+
+// completeCommand answers the scripts: its operands are the words of the
+// command line after okstra, the last one is being written. It prints one
+// candidate a line, with a description after a tab, or one of the directives
+// ":file" and ":dir". Whatever goes wrong, it offers nothing and says nothing:
+// a person is in the middle of a line.
+func completeCommand() *command {
+	return &command{
+		name:     "__complete",
+		group:    groupOkstra,
+		hidden:   true,
+		operands: []operand{{name: "WORD", kind: kindNone, optional: true, repeat: true}},
+		short:    "offer completions (for the scripts of okstra completion)",
+		long:     `Prints the words that can stand in the place of the last one given.`,
+		example:  `okstra __complete -- plan ""`,
+		bind: func(*pflag.FlagSet) run {
+			return func(ctx context.Context, s *session, words []string) error {
+				return s.view.Lines(s.complete(ctx, words)...)
+			}
+		},
+	}
+}
+
+// flagKinds says what completes the value of a flag; what is not here
+// completes to nothing.
+var flagKinds = map[string]kind{
+	"directory":    kindFolder,
+	"file":         kindFile,
+	"project-root": kindFolder,
+	"var-file":     kindFile,
+	"out":          kindFile,
+	"jobs-file":    kindFile,
+	"run-manifest": kindFile,
+	"explain":      kindWorker,
+	"replace":      kindWorker,
+	"workers":      kindWorker,
+	"after":        kindRun,
+}
+
+// flagWords are the values of flags that take one of a few words.
+var flagWords = map[string][]string{
+	"color":   {"auto", "always", "never"},
+	"format":  {string(view.GraphDOT), string(view.GraphMermaid)},
+	"backend": {"cmux", "tmux", "process"},
+}
+
+// complete returns the lines for these words.
+func (s *session) complete(ctx context.Context, words []string) []string {
+	if len(words) == 0 {
+		words = []string{""}
+	}
+	before, current := words[:len(words)-1], words[len(words)-1]
+
+	// bash cuts --flag=value into three words.
+	if n := len(before); n >= 2 && before[n-1] == "=" && strings.HasPrefix(before[n-2], "--") {
+		before = before[:n-1]
+	} else if n >= 1 && current == "=" && strings.HasPrefix(before[n-1], "--") {
+		current = ""
+	}
+
+	c, verbWords, operands := split(before)
+	fs := newFlagSet("complete")
+	s.globals.bind(fs)
+	if c != nil {
+		c.bind(fs)
+	}
+	fs.ParseErrorsAllowlist.UnknownFlags = true
+	// What can be parsed of an unfinished line is enough.
+	_ = fs.Parse(slices.Clone(before[:max(0, len(before)-trailingFlag(fs, before))]))
+
+	if name, value, ok := strings.Cut(current, "="); ok && strings.HasPrefix(name, "--") {
+		return prefixed(name+"=", s.flagValues(ctx, strings.TrimPrefix(name, "--"), value, c, operands))
+	}
+	if len(before) > 0 {
+		if f := flagOf(fs, before[len(before)-1]); f != nil && f.Value.Type() != "bool" {
+			return s.flagValues(ctx, f.Name, current, c, operands)
+		}
+	}
+	switch {
+	case strings.HasPrefix(current, "-"):
+		return flagNames(fs, current)
+	case c == nil:
+		return verbNames(verbWords, current)
+	}
+	k, name := operandAt(c, len(operands))
+	if name == "SHELL" {
+		return match(shells, current)
+	}
+	return s.values(ctx, k, current, operands)
+}
+
+// split finds the verb in an unfinished line, and its operands. Without a verb
+// it returns the words that may be the first half of one.
+func split(before []string) (*command, []string, []string) {
+	var plainWords []string
+	skip := false
+	fs := newFlagSet("globals")
+	(&globals{}).bind(fs)
+	for _, c := range commands() {
+		// A flag of any verb may stand here; what matters is whether it takes a value.
+		sub := newFlagSet(c.name)
+		c.bind(sub)
+		sub.VisitAll(func(f *pflag.Flag) {
+			if fs.Lookup(f.Name) == nil {
+				fs.AddFlag(f)
+			}
+		})
+	}
+	for _, w := range before {
+		switch {
+		case skip:
+			skip = false
+		case strings.HasPrefix(w, "-") && w != "-":
+			f := flagOf(fs, w)
+			skip = f != nil && f.Value.Type() != "bool"
+		default:
+			plainWords = append(plainWords, w)
+		}
+	}
+	table := commands()
+	if len(plainWords) > 1 {
+		if c := named(table, plainWords[0]+" "+plainWords[1]); c != nil {
+			return c, nil, plainWords[2:]
+		}
+	}
+	if len(plainWords) > 0 {
+		if c := named(table, plainWords[0]); c != nil {
+			return c, nil, plainWords[1:]
+		}
+	}
+	return nil, plainWords, nil
+}
+
+// flagOf returns the flag that a word without a value of its own names.
+func flagOf(fs *pflag.FlagSet, word string) *pflag.Flag {
+	switch {
+	case strings.Contains(word, "="):
+		return nil
+	case strings.HasPrefix(word, "--") && len(word) > 2:
+		return fs.Lookup(word[2:])
+	case strings.HasPrefix(word, "-") && len(word) == 2:
+		return fs.ShorthandLookup(word[1:])
+	}
+	return nil
+}
+
+// trailingFlag is 1 where the last word is a flag that still waits for its
+// value, which must not be parsed.
+func trailingFlag(fs *pflag.FlagSet, before []string) int {
+	if len(before) == 0 {
+		return 0
+	}
+	if f := flagOf(fs, before[len(before)-1]); f != nil && f.Value.Type() != "bool" {
+		return 1
+	}
+	return 0
+}
+
+func (s *session) flagValues(ctx context.Context, flag, current string, c *command, operands []string) []string {
+	if list, ok := flagWords[flag]; ok {
+		return match(list, current)
+	}
+	k, ok := flagKinds[flag]
+	if !ok || c == nil && k != kindFile && k != kindFolder {
+		return nil
+	}
+	return s.values(ctx, k, current, operands)
+}
+
+func flagNames(fs *pflag.FlagSet, current string) []string {
+	var out []string
+	fs.VisitAll(func(f *pflag.Flag) {
+		if w := "--" + f.Name; !f.Hidden && strings.HasPrefix(w, current) {
+			_, text := pflag.UnquoteUsage(f)
+			out = append(out, w+"\t"+text)
+		}
+	})
+	return out
+}
+
+// verbNames offers verbs, or the second words of a family of verbs.
+func verbNames(typed []string, current string) []string {
+	var out []string
+	for _, c := range visible() {
+		first, second, two := strings.Cut(c.name, " ")
+		switch {
+		case len(typed) == 0 && strings.HasPrefix(first, current):
+			text := c.short
+			if two {
+				text = "a family of verbs"
+			}
+			out = append(out, first+"\t"+text)
+		case len(typed) == 1 && two && first == typed[0] && strings.HasPrefix(second, current):
+			out = append(out, second+"\t"+c.short)
+		}
+	}
+	return slices.Compact(out)
+}
+
+// operandAt returns what completes the i-th operand. With "[RUN] WORKER" both
+// may stand in the first place.
+func operandAt(c *command, i int) (kind, string) {
+	if len(c.operands) == 0 {
+		return kindNone, ""
+	}
+	if i >= len(c.operands) {
+		last := c.operands[len(c.operands)-1]
+		if !last.repeat {
+			return kindNone, ""
+		}
+		return last.kind, last.name
+	}
+	o := c.operands[i]
+	if o.optional && i+1 < len(c.operands) && !c.operands[i+1].optional {
+		return c.operands[i+1].kind, c.operands[i+1].name
+	}
+	return o.kind, o.name
+}
+
+// values offers what there is of a kind.
+func (s *session) values(ctx context.Context, k kind, current string, operands []string) []string {
+	switch k {
+	case kindFile:
+		return []string{":file"}
+	case kindFolder:
+		return []string{":dir"}
+	case kindRun:
+		return s.runNames(current)
+	case kindRunFile:
+		return append(s.runNames(current), ":file")
+	case kindSchema:
+		return match(schema.Names(), current)
+	case kindVerb:
+		return verbNames(operands, current)
+	case kindWorker:
+		return match(s.workerNames(ctx, optional(operands, 0)), current)
+	case kindRound:
+		return match(s.roundNames(optional(operands, 0)), current)
+	}
+	return nil
+}
+
+func (s *session) runNames(current string) []string {
+	l := s.load(nil)
+	if l.Definition == nil {
+		return nil
+	}
+	var out []string
+	for _, r := range l.Runs() {
+		if strings.HasPrefix(r.Name, current) {
+			out = append(out, r.Name+"\t"+view.Clean(r.Description))
+		}
+	}
+	return out
+}
+
+// workerNames takes the workers of the definition, else those on record.
+func (s *session) workerNames(ctx context.Context, run string) []string {
+	var out []string
+	if p := s.quietPlan(run); p != nil {
+		for _, r := range p.Rounds {
+			for _, w := range r.Workers {
+				out = append(out, w.Key)
+			}
+		}
+		return out
+	}
+	sel, err := s.selector(run)
+	if err != nil {
+		return nil
+	}
+	st, err := runtime.Status(ctx, s.engine(sel.ProjectRoot, nil), sel)
+	if err != nil {
+		return nil
+	}
+	for _, w := range st.Workers {
+		out = append(out, w.WorkerKey)
+	}
+	return out
+}
+
+func (s *session) roundNames(run string) []string {
+	p := s.quietPlan(run)
+	if p == nil {
+		return nil
+	}
+	var out []string
+	for _, r := range p.Rounds {
+		out = append(out, r.Name)
+	}
+	return out
+}
+
+// quietPlan compiles a run, or the only one, and returns nil where it cannot.
+func (s *session) quietPlan(run string) *plan.Plan {
+	run, _, _ = strings.Cut(run, "@")
+	c, _, err := compile(s.source(nil), run, lang.CompileOptions{})
+	if err != nil {
+		return nil
+	}
+	return c.Plan
+}
+
+func match(candidates []string, current string) []string {
+	var out []string
+	for _, c := range candidates {
+		if strings.HasPrefix(c, current) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func prefixed(prefix string, lines []string) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		if !strings.HasPrefix(l, ":") {
+			l = prefix + l
+		}
+		out[i] = l
+	}
+	return out
+}

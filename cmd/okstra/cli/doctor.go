@@ -1,0 +1,190 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"github.com/okstra/okstra/cmd/okstra/view"
+	"github.com/okstra/okstra/lang/plan/paths"
+	"github.com/okstra/okstra/runtime/durable"
+)
+
+func doctorCommand() *command {
+	return &command{
+		name:  "doctor",
+		group: groupOkstra,
+		short: "show what works here, and what to do about what does not",
+		long: `Looks at the backends and the version of each, at the worker CLIs of the catalog and their versions, at git, at file locks under the project root, and at the terminal. Each finding says what to do about it.
+
+It starts no worker. To prove that file locks exclude, it makes a temporary folder under the project root and removes it. The exit code is 1 only where okstra cannot work at all.`,
+		example: `okstra doctor
+okstra doctor --json`,
+		bind: func(*pflag.FlagSet) run {
+			return func(ctx context.Context, s *session, _ []string) error { return s.doctor(ctx) }
+		},
+	}
+}
+
+func (s *session) doctor(ctx context.Context) error {
+	root, err := s.projectRoot()
+	if err != nil {
+		return err
+	}
+	var found []view.Finding
+	found = append(found, s.backendFindings(ctx, root)...)
+	workers, err := s.workerFindings(root)
+	if err != nil {
+		return err
+	}
+	found = append(found, workers...)
+	found = append(found, s.gitFinding(root), lockFinding(root), s.terminalFinding())
+
+	problems, missing := 0, 0
+	for _, f := range found {
+		switch f.State {
+		case view.StateProblem:
+			problems++
+		case view.StateMissing:
+			missing++
+		}
+	}
+	summary := "Everything is here."
+	switch {
+	case problems > 0:
+		summary = fmt.Sprintf("okstra cannot work here: %d to mend.", problems)
+	case missing > 0:
+		summary = fmt.Sprintf("okstra works here; %d not available.", missing)
+	}
+	if err := s.view.Doctor(found, summary); err != nil {
+		return err
+	}
+	if problems > 0 {
+		return exit(ExitError)
+	}
+	return nil
+}
+
+// backendOrder is the order of preference where a definition does not say.
+var backendOrder = []string{"cmux", "tmux", "process"}
+
+func (s *session) backendFindings(ctx context.Context, root string) []view.Finding {
+	all := s.env.Backends(s.env, root)
+	var out []view.Finding
+	usable := false
+	for _, name := range backendOrder {
+		b, ok := all[name]
+		if !ok {
+			continue
+		}
+		p := b.Probe(ctx)
+		f := view.Finding{Area: "backend", Name: name, State: view.StateOK, Found: p.Found, Do: p.Hint}
+		if !p.Available {
+			f.State = view.StateMissing
+		}
+		usable = usable || p.Available
+		out = append(out, f)
+	}
+	if !usable {
+		for i := range out {
+			out[i].State = view.StateProblem
+		}
+	}
+	return out
+}
+
+func (s *session) workerFindings(root string) ([]view.Finding, error) {
+	clis, err := catalogCLIs()
+	if err != nil {
+		return nil, err
+	}
+	var out []view.Finding
+	for _, c := range clis {
+		f := view.Finding{Area: "worker", Name: c.provider, State: view.StateOK}
+		p := lookProgram(s.env, c.program)
+		switch {
+		case p.Problem != "":
+			f.State, f.Found = view.StateMissing, p.Problem
+			f.Do = fmt.Sprintf("install %s, or give provider %q another command in an override block", c.program, c.provider)
+		case len(c.version) == 0:
+			f.Found = p.Path
+		default:
+			version, err := versionOf(s.env, root, c.version)
+			f.Found = version + " at " + p.Path
+			if err != nil {
+				f.State, f.Found = view.StateMissing, err.Error()
+				f.Do = "run it by hand: it does not tell its version, so it would not run a worker either"
+			}
+		}
+		if f.State == view.StateOK && c.provider == "claude" && os.Geteuid() == 0 && s.env.getenv("IS_SANDBOX") == "" {
+			f.Do = "as root it refuses write access; run as another user, or set IS_SANDBOX=1 in a sandbox"
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+func (s *session) gitFinding(root string) view.Finding {
+	f := view.Finding{Area: "git", Name: "git", State: view.StateOK}
+	version, err := versionOf(s.env, root, []string{"git", "--version"})
+	switch {
+	case err != nil:
+		f.State, f.Found = view.StateMissing, err.Error()
+		f.Do = "install git: without it git.head is null, and read-only work is not checked"
+	case !insideGit(root):
+		f.State, f.Found = view.StateMissing, version+", but "+root+" is in no repository"
+		f.Do = "run git init: without a repository read-only work is not checked"
+	default:
+		f.Found = version
+	}
+	return f
+}
+
+// lockFinding proves locks where the records would be, or are.
+func lockFinding(root string) view.Finding {
+	f := view.Finding{Area: "files", Name: "locks", State: view.StateOK, Found: "locks under " + root + " exclude"}
+	parent := root
+	if info, err := os.Stat(paths.Home(root)); err == nil && info.IsDir() {
+		parent = paths.Home(root)
+	}
+	dir, err := os.MkdirTemp(parent, ".okstra-doctor-")
+	if err == nil {
+		err = durable.ProveLocks(dir)
+		if gone := os.RemoveAll(dir); err == nil {
+			err = gone
+		}
+	}
+	if err != nil {
+		f.State, f.Found = view.StateProblem, err.Error()
+		f.Do = "use a project root on a local file system that you may write to"
+	}
+	return f
+}
+
+func (s *session) terminalFinding() view.Finding {
+	f := view.Finding{Area: "terminal", Name: "terminal", State: view.StateMissing, Found: "standard output is no terminal"}
+	if file, ok := s.env.Stdout.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		columns, rows, err := term.GetSize(int(file.Fd()))
+		if err != nil {
+			f.Found = err.Error()
+			return f
+		}
+		f.State, f.Found = view.StateOK, fmt.Sprintf("%d columns, %d rows, TERM=%s", columns, rows, s.env.getenv("TERM"))
+		if columns < 100 {
+			f.Do = "panes beside the lead need about 100 columns; narrower, workers get a window of their own"
+		}
+	}
+	return f
+}
+
+// display shortens a path below the working directory.
+func (s *session) display(path string) string {
+	if r, err := filepath.Rel(s.globals.dir, path); err == nil && filepath.IsLocal(r) {
+		return r
+	}
+	return path
+}

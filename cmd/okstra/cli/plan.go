@@ -1,0 +1,196 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/okstra/okstra/cmd/okstra/view"
+	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/lang/plan/paths"
+	"github.com/okstra/okstra/runtime"
+	"github.com/okstra/okstra/runtime/durable"
+)
+
+type planOptions struct {
+	definitionFlags
+	out          string
+	explain      string
+	detailedExit bool
+	fresh        bool
+	replace      []string
+	backend      string
+	after        string
+}
+
+func planCommand() *command {
+	return &command{
+		name:     "plan",
+		group:    groupRun,
+		operands: []operand{{name: "RUN", kind: kindRun, optional: true}},
+		short:    "show what apply would do; start nothing, write nothing",
+		long: `Compiles the run, compares it with what is recorded, and shows the difference: for every worker what would happen to it and why, for every round what it waits for, where panes would stand, and what the whole can cost at worst.
+
+plan only reads. It may ask git and the multiplexers for their lists; it starts no worker, pane or server, and writes no file but the one that --out names. A plan saved with --out is executed by "okstra apply FILE" exactly as it was shown, or refused with the thing that moved.
+
++ dispatch  = done  > adopt  ^ retry  ~ redo  - dropped  ! blocked  ? wait`,
+		example: `okstra plan review
+okstra plan review --var base=develop --out review.plan.json
+okstra plan review --explain analysis.find-defects.ada
+okstra plan review --detailed-exitcode --json`,
+		bind: func(fs *pflag.FlagSet) run {
+			o := &planOptions{}
+			o.bind(fs)
+			return o.run
+		},
+	}
+}
+
+func (o *planOptions) bind(fs *pflag.FlagSet) {
+	fs.StringVar(&o.out, "out", "", "save the plan to `FILE` for apply")
+	fs.StringVar(&o.explain, "explain", "", "show everything that is settled of one `WORKER`")
+	fs.BoolVar(&o.detailedExit, "detailed-exitcode", false, "exit with 2 where there is work to do, with 0 where there is none")
+	fs.BoolVar(&o.fresh, "new", false, "plan the next run number, whatever is recorded")
+	fs.StringArrayVar(&o.replace, "replace", nil, "redo this `WORKER`, by key or label; repeatable")
+	fs.StringVar(&o.backend, "backend", "", "show workers on this `BACKEND`: cmux, tmux or process")
+	fs.StringVar(&o.after, "after", "", "a new run that reads the report of the recorded `RUN`")
+	o.definitionFlags.bind(fs)
+}
+
+func (o *planOptions) run(ctx context.Context, s *session, operands []string) error {
+	if o.out != "" && o.explain != "" {
+		return usage(planCommand(), "--out and --explain do not go together")
+	}
+	p, err := s.prepare(ctx, planRequest{
+		run: optional(operands, 0), vars: o.vars, after: o.after,
+		backend: o.backend, fresh: o.fresh, replace: words(o.replace),
+	})
+	if err != nil {
+		return err
+	}
+	s.view.Warnings(p.diags, p.files())
+	if o.explain != "" {
+		return s.explainWorker(p.plan, o.explain)
+	}
+	if o.out != "" {
+		if err := savePlan(s.absolute(o.out), p.plan); err != nil {
+			return err
+		}
+	}
+	if err := s.view.Plan(p.plan); err != nil {
+		return err
+	}
+	if o.out != "" && !s.view.JSON {
+		if err := s.view.Lines("", "Saved. To execute exactly this plan: okstra apply "+runOrFile(o.out)); err != nil {
+			return err
+		}
+	}
+	if o.detailedExit && p.plan.Difference.Work() {
+		return exit(ExitWork)
+	}
+	return nil
+}
+
+// words splits the values of a flag that takes several names, so that
+// "--replace a,b" and "--replace a --replace b" are the same. Worker keys hold
+// no commas.
+func words(values []string) []string {
+	var out []string
+	for _, v := range values {
+		for w := range strings.SplitSeq(v, ",") {
+			if w = strings.TrimSpace(w); w != "" {
+				out = append(out, w)
+			}
+		}
+	}
+	return out
+}
+
+// savePlan writes a plan so that a crash leaves the old file or the new one.
+func savePlan(path string, p *plan.Plan) error {
+	b, err := plan.Indented(p)
+	if err != nil {
+		return fmt.Errorf("save plan: %w", err)
+	}
+	if err := durable.WriteFile(path, b, 0o600); err != nil {
+		return fmt.Errorf("save plan %s: %w", path, err)
+	}
+	return nil
+}
+
+// explainWorker shows one worker, named by its key or its label.
+func (s *session) explainWorker(p *plan.Plan, name string) error {
+	r, w, err := planWorker(p, name)
+	if err != nil {
+		return err
+	}
+	batch := r.Name
+	switch r.Kind {
+	case plan.RoundReverify:
+		batch = paths.ReverifyBatch(1)
+	case plan.RoundReportWriter:
+		batch = paths.ReportWriterBatch
+	}
+	e := view.Explanation{Worker: w, Round: r.Name}
+	attempt := 1
+	for i, a := range p.Difference.Workers {
+		if a.Key == w.Key {
+			e.Action = &p.Difference.Workers[i]
+			attempt = max(1, a.Attempt)
+		}
+	}
+	files := paths.Attempt{
+		Run:    paths.Run{Root: p.ProjectRoot, Task: p.Run.Task, TaskType: p.Run.TaskType, Seq: p.State.Seq},
+		Batch:  batch,
+		Stem:   paths.Stem(w.Role, w.Duty, w.ParticipantRef, w.EachKey),
+		Number: attempt,
+		Report: r.Kind == plan.RoundReportWriter,
+	}
+	e.Prompt = runtime.Prompt(p, r, w, files, dispatchKind(r, attempt), "")
+	return s.view.Explain(e)
+}
+
+// dispatchKind is the kind that the next start of a worker in this round has.
+func dispatchKind(r *plan.Round, attempt int) string {
+	switch {
+	case r.Kind == plan.RoundReverify:
+		return paths.ReverifyBatch(1)
+	case r.Kind == plan.RoundReportWriter:
+		return paths.ReportWriterBatch
+	case attempt > 1:
+		return "retry"
+	}
+	return "initial"
+}
+
+// planWorker finds a worker by key or label. A label that several workers
+// have, and a name that none has, is an error that lists what there is.
+func planWorker(p *plan.Plan, name string) (*plan.Round, *plan.Worker, error) {
+	if r, w := p.Worker(name); w != nil {
+		return r, w, nil
+	}
+	var round *plan.Round
+	var worker *plan.Worker
+	var all, same []string
+	for i := range p.Rounds {
+		for j := range p.Rounds[i].Workers {
+			w := &p.Rounds[i].Workers[j]
+			all = append(all, w.Key)
+			if w.Label == name {
+				round, worker = &p.Rounds[i], w
+				same = append(same, w.Key)
+			}
+		}
+	}
+	switch {
+	case len(same) == 1:
+		return round, worker, nil
+	case len(same) > 1:
+		return nil, nil, usage(nil, "%q means several workers; say which: %s", name, strings.Join(same, ", "))
+	case len(all) == 0:
+		return nil, nil, usage(nil, "run %s has no workers", p.Run.Name)
+	}
+	return nil, nil, usage(nil, "run %s has no worker %q%s", p.Run.Name, name, didYouMean(name, all))
+}
