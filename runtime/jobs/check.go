@@ -20,7 +20,7 @@ import (
 type Context struct {
 	Run        paths.Run
 	Manifest   *lead.Manifest
-	Plan       *plan.Plan        // in force; nil for a version 1 manifest
+	Plan       *plan.Plan         // in force; nil for a version 1 manifest
 	Dispatches []*record.Dispatch // recorded so far
 	// Kind is what --dispatch-kind said; empty where it was not given.
 	Kind string

@@ -15,6 +15,7 @@ import (
 
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/lang/plan/paths"
+	"github.com/okstra/okstra/runtime/converge"
 	"github.com/okstra/okstra/runtime/durable"
 )
 
@@ -217,7 +218,7 @@ const (
 	RoleExecutor     = "executor"
 	RoleVerifier     = "verifier"
 	RoleReportWriter = "report-writer"
-	RoleCritic       = "critic"
+	RoleCritic       = converge.RoleCritic
 )
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -1,0 +1,69 @@
+package lead
+
+import (
+	"fmt"
+
+	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/runtime/record"
+)
+
+// Expected lists the events that a state must have left in the log, in the
+// order of the record, without times and numbers. A runner that takes a run up
+// again appends those that are missing, with its own time and the state's
+// serial; verifying looks for them. p may be nil: phases are then those of work
+// rounds.
+func Expected(st *record.State, p *plan.Plan) []Event {
+	kindOf := func(round string) plan.RoundKind {
+		if p != nil {
+			if r := p.Round(round); r != nil {
+				return r.Kind
+			}
+		}
+		return plan.RoundWork
+	}
+	out := []Event{
+		{Type: RunCreated, Phase: PhaseOf(RunCreated, ""), Message: "starting " + st.Run},
+		{Type: PlanApplied, Phase: PhaseOf(PlanApplied, ""), Message: fmt.Sprintf("plan %d, backend %s", st.PlanNumber, st.Backend)},
+	}
+	add := func(t EventType, round, invocation, message string, data map[string]any) {
+		out = append(out, Event{Type: t, Phase: PhaseOf(t, kindOf(round)), Round: round, InvocationRef: invocation, Message: message, Data: data})
+	}
+	for _, r := range st.Rounds {
+		if r.BegunAt != nil {
+			add(RoundBegun, r.Name, "", "beginning round "+r.Batch, nil)
+		}
+		switch {
+		case r.Approval == nil:
+		case r.Approval.Approved:
+			add(GateApproved, r.Name, "", "the gate of round "+r.Name+" was approved", nil)
+		default:
+			add(GateDenied, r.Name, "", "the gate of round "+r.Name+" was denied", nil)
+		}
+	}
+	for _, d := range st.WorkerDispatches {
+		label := map[string]any{DataLabel: d.ExecutionLabel}
+		on := d.Status == plan.StatusSpawning || d.Status == plan.StatusRunning
+		if on || d.StartedAt != nil {
+			add(WorkerDispatch, d.Round, d.InvocationRef, "dispatching "+d.ExecutionLabel, map[string]any{DataLabel: d.ExecutionLabel, "kind": d.Kind})
+		}
+		if d.StartedAt != nil {
+			add(WorkerStarted, d.Round, d.InvocationRef, d.ExecutionLabel+" is running", label)
+		}
+		if d.Status.Terminal() {
+			add(WorkerSettled, d.Round, d.InvocationRef, fmt.Sprintf("%s is %s", d.ExecutionLabel, d.Status), SettledData(d))
+		}
+	}
+	if st.EndedAt != nil {
+		add(RunEnded, "", "", "the run is finished: "+st.Ended, nil)
+	}
+	return out
+}
+
+// SettledData is what a worker-settled event carries.
+func SettledData(d *record.Dispatch) map[string]any {
+	data := map[string]any{DataStatus: string(d.Status), DataLabel: d.ExecutionLabel, "attempt": d.Attempt}
+	if d.Reason != plan.ReasonNone {
+		data[DataReason] = string(d.Reason)
+	}
+	return data
+}

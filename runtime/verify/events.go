@@ -1,0 +1,76 @@
+package verify
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/runtime/lead"
+)
+
+// events holds the log against the record: nothing torn or skipped, nothing
+// missing, nothing that the record does not know.
+func (v *verifier) events() {
+	log := v.rel(v.run.Events())
+	events, defects, err := lead.Scan(v.run.Events())
+	if err != nil {
+		v.add(log, "events", "readable", problem(err))
+		return
+	}
+	v.out.Events = len(events)
+	for _, d := range defects {
+		v.add(log, "events", "whole lines, numbered without a gap", d)
+	}
+	for _, e := range lead.Missing(events, lead.Expected(v.state, v.plan)) {
+		subject := e.InvocationRef
+		if subject == "" {
+			subject = log
+		}
+		v.add(subject, "event "+string(e.Type), "expected"+about(e), "missing")
+	}
+	last := map[string]lead.Event{}
+	for _, e := range events {
+		where := fmt.Sprintf("%s#%d", log, e.Seq)
+		if e.Serial > v.state.Serial {
+			v.add(where, "serial", strconv.FormatInt(v.state.Serial, 10)+" is the state's", strconv.FormatInt(e.Serial, 10))
+		}
+		if e.InvocationRef == "" {
+			continue
+		}
+		if !v.seen[e.InvocationRef] && e.Type != lead.LeadActivity && e.Type != lead.LeadError {
+			v.add(where, "event "+string(e.Type), "no record of "+e.InvocationRef, "an event about it")
+		}
+		if e.Type == lead.WorkerSettled {
+			last[e.InvocationRef] = e
+		}
+	}
+	for _, d := range v.state.WorkerDispatches {
+		e, ok := last[d.InvocationRef]
+		if !ok || !d.Status.Terminal() || d.Reason == plan.ReasonForbiddenAction {
+			continue
+		}
+		said := status(plan.Status(e.Text(lead.DataStatus)), plan.Reason(e.Text(lead.DataReason)))
+		v.compare(d.InvocationRef, "event worker-settled", status(d.Status, d.Reason), said)
+	}
+}
+
+func about(e lead.Event) string {
+	if e.Round == "" {
+		return ""
+	}
+	return " for round " + e.Round
+}
+
+// reported tells whether the lead reported a forbidden action of an invocation.
+func (v *verifier) reported(ref string) bool {
+	events, err := lead.Read(v.run.Events())
+	if err != nil {
+		return false // said by events
+	}
+	for _, e := range events {
+		if e.Type == lead.ForbiddenAction && e.InvocationRef == ref {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,280 @@
+package verify
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/lang/plan/paths"
+	"github.com/okstra/okstra/runtime/converge"
+	"github.com/okstra/okstra/runtime/launch"
+	"github.com/okstra/okstra/runtime/lead"
+	"github.com/okstra/okstra/runtime/record"
+)
+
+// Results of a round in the record.
+const (
+	met   = "met"
+	unmet = "unmet"
+)
+
+// rounds derives round results, gates, convergence, the end and the report.
+func (v *verifier) rounds() {
+	allMet := true
+	var conv *converge.State
+	for i := range v.plan.Rounds {
+		r := &v.plan.Rounds[i]
+		rec := v.state.FindRound(r.Name)
+		if rec == nil || rec.Result != met {
+			allMet = false
+		}
+		if rec == nil {
+			continue
+		}
+		v.approval(r, rec)
+		if r.Kind == plan.RoundReverify {
+			conv = v.convergence(r)
+		} else if rec.Result != "" {
+			v.compare("round "+r.Name, "result", rec.Result, v.result(r))
+		}
+	}
+	v.ended(allMet)
+	v.report(conv)
+}
+
+// result derives whether a round met its require.
+func (v *verifier) result(r *plan.Round) string {
+	completed := 0
+	for _, w := range r.Workers {
+		if d := v.state.Latest(w.Key); d != nil && d.Status == plan.StatusCompleted {
+			completed++
+		}
+	}
+	for _, name := range r.After {
+		// A round that could not begin is unmet, even if nothing was required.
+		if before := v.state.FindRound(name); (before == nil || before.Result != met) && completed == 0 {
+			return unmet
+		}
+	}
+	if v.state.Ended != "" && completed == 0 && len(r.Workers) > 0 && v.skipped(r) {
+		return unmet
+	}
+	if completed >= r.Require.Needed(len(r.Workers)) {
+		return met
+	}
+	return unmet
+}
+
+// skipped reports whether no worker of a round was run.
+func (v *verifier) skipped(r *plan.Round) bool {
+	for _, w := range r.Workers {
+		if d := v.state.Latest(w.Key); d != nil && d.Status != plan.StatusNotRun {
+			return false
+		}
+	}
+	return true
+}
+
+// approval holds a gate's answer against its file, where it came by file.
+func (v *verifier) approval(r *plan.Round, rec *record.Round) {
+	raw, err := os.ReadFile(v.run.Approval(r.Name))
+	if errors.Is(err, fs.ErrNotExist) || rec.Approval == nil {
+		return
+	}
+	subject := v.rel(v.run.Approval(r.Name))
+	if err != nil {
+		v.add(subject, "approval", "readable", err.Error())
+		return
+	}
+	var file struct {
+		Approved bool   `json:"approved"`
+		Choice   string `json:"choice"`
+		Note     string `json:"note"`
+		Seen     string `json:"resultsDigest"`
+	}
+	if err := json.Unmarshal(raw, &file); err != nil {
+		v.add(subject, "approval", "an approval", err.Error())
+		return
+	}
+	v.compare(subject, "approved", rec.Approval.Approved, file.Approved)
+	v.compare(subject, "choice", rec.Approval.Choice, file.Choice)
+	v.compare(subject, "note", rec.Approval.Note, file.Note)
+	v.compare(subject, "resultsDigest", rec.Approval.Seen, file.Seen)
+}
+
+// convergence replays a reverify round from findings, round plans and verdicts
+// and holds the state artifact against it.
+func (v *verifier) convergence(r *plan.Round) *converge.State {
+	subject := v.rel(v.run.Convergence())
+	raw, err := os.ReadFile(v.run.Convergence())
+	if errors.Is(err, fs.ErrNotExist) {
+		if rec := v.state.FindRound(r.Name); rec.Result == met {
+			v.add(subject, "convergence", "round "+r.Name+" is met", "missing")
+		}
+		return nil
+	}
+	if err != nil {
+		v.add(subject, "convergence", "readable", err.Error())
+		return nil
+	}
+	recorded, err := converge.ParseState(raw)
+	if err != nil {
+		v.add(subject, "convergence", "a convergence state", err.Error())
+		return nil
+	}
+	derived, err := v.replay(r, len(recorded.Rounds))
+	if err != nil {
+		v.add(subject, "convergence", "what findings and verdicts give", err.Error())
+		return recorded
+	}
+	if text(recorded) != text(derived) {
+		v.compare(subject, "ended", string(recorded.Ended), string(derived.Ended))
+		v.compare(subject, "rounds", recorded.Rounds, derived.Rounds)
+		v.findings(subject, recorded, derived)
+		v.compare(subject, "convergence", plan.Digest(recorded), plan.Digest(derived))
+	}
+	return derived
+}
+
+func (v *verifier) findings(subject string, recorded, derived *converge.State) {
+	byID := map[string]converge.FindingState{}
+	for _, f := range recorded.Findings {
+		byID[f.Finding] = f
+	}
+	for _, f := range derived.Findings {
+		old, ok := byID[f.Finding]
+		if !ok {
+			v.add(subject, "finding "+f.Finding, "(nothing)", string(f.Outcome))
+			continue
+		}
+		delete(byID, f.Finding)
+		v.compare(subject, "finding "+f.Finding, string(old.Outcome), string(f.Outcome))
+	}
+	for id, f := range byID {
+		v.add(subject, "finding "+id, string(f.Outcome), "no worker wrote it")
+	}
+}
+
+func (v *verifier) replay(r *plan.Round, rounds int) (*converge.State, error) {
+	in, err := converge.InputOf(v.run.Ref(), v.plan, r, v.emitted(""))
+	if err != nil {
+		return nil, err
+	}
+	var done []converge.Round
+	for n := 1; n <= rounds; n++ {
+		raw, err := os.ReadFile(v.run.RoundPlan(n))
+		if err != nil {
+			return nil, fmt.Errorf("round plan %d: %s", n, problem(err))
+		}
+		p, err := converge.ParseRoundPlan(raw)
+		if err != nil {
+			return nil, fmt.Errorf("round plan %d: %w", n, err)
+		}
+		answers, err := converge.AnswersTo(p, v.emitted(paths.ReverifyBatch(n)))
+		if err != nil {
+			return nil, fmt.Errorf("round %d: %w", n, err)
+		}
+		done = append(done, converge.Round{Plan: p, Answers: answers})
+	}
+	return converge.Replay(in, done)
+}
+
+// ended derives how the run ended.
+func (v *verifier) ended(allMet bool) {
+	if v.state.Ended == "" {
+		return
+	}
+	found := "unfinished"
+	switch {
+	case v.blocked():
+		found = "rejected"
+	case v.denied():
+		found = "denied"
+	case allMet:
+		found = "completed"
+	}
+	v.compare("run "+v.run.Ref(), "ended", v.state.Ended, found)
+}
+
+func (v *verifier) denied() bool {
+	for _, r := range v.state.Rounds {
+		if r.Approval != nil && !r.Approval.Approved {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *verifier) blocked() bool {
+	for _, r := range v.plan.Rounds {
+		for _, w := range r.Workers {
+			if w.Emits != plan.EmitsVerdict {
+				continue
+			}
+			doc, ok, err := v.emitted("")(w.Key)
+			if err != nil || !ok {
+				continue // the artifact's own check says so
+			}
+			if verdict, err := converge.ParseWorkVerdict(doc); err == nil && verdict.Verdict == converge.Blocked {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// report makes the final report again from the narrative and holds the file
+// against it. The worker-result pointer is held against the narrative.
+func (v *verifier) report(conv *converge.State) {
+	for _, r := range v.plan.Rounds {
+		if r.Kind != plan.RoundReportWriter || len(r.Workers) != 1 {
+			continue
+		}
+		d := v.state.Latest(r.Workers[0].Key)
+		if d == nil || d.Status != plan.StatusCompleted {
+			continue
+		}
+		narrative, err := os.ReadFile(v.abs(d.ResultPath))
+		if err != nil {
+			continue // the artifact's own check says so
+		}
+		v.pointer(d, narrative)
+		subject := v.rel(v.run.FinalReport())
+		have, err := os.ReadFile(v.run.FinalReport())
+		if err != nil {
+			if rec := v.state.FindRound(r.Name); rec != nil && rec.Result == met {
+				v.add(subject, "final report", "round "+r.Name+" is met", problem(err))
+			}
+			continue
+		}
+		facts, err := lead.ReportOf(v.run, v.plan, v.state, string(narrative), conv, v.emitted(""))
+		if err != nil {
+			v.add(subject, "final report", "what the record gives", err.Error())
+			continue
+		}
+		text, _ := lead.RenderReport(facts)
+		v.compare(subject, "final report", plan.DigestBytes(have), plan.DigestBytes([]byte(text)))
+	}
+}
+
+func (v *verifier) pointer(d *record.Dispatch, narrative []byte) {
+	for _, a := range d.Artifacts {
+		if a.Name != "pointer" {
+			continue
+		}
+		raw, err := os.ReadFile(a.Path)
+		if err != nil {
+			return // the artifact's own check says so
+		}
+		p, err := launch.ParsePointer(string(raw))
+		if err != nil {
+			v.add(d.InvocationRef, "pointer", "a pointer to the narrative", err.Error())
+			return
+		}
+		v.compare(d.InvocationRef, "narrative of the pointer", v.abs(p.Path), v.abs(d.ResultPath))
+		v.compare(d.InvocationRef, "digest of the pointer", p.Digest, plan.DigestBytes(narrative))
+	}
+}
