@@ -2,10 +2,354 @@ package runtime
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 
 	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/lang/plan/paths"
+	"github.com/okstra/okstra/runtime/converge"
+	"github.com/okstra/okstra/runtime/durable"
+	"github.com/okstra/okstra/runtime/jobs"
+	"github.com/okstra/okstra/runtime/record"
 )
 
-func (s *session) converge(ctx context.Context, r *plan.Round) (*Outcome, error) { return nil, nil }
-func (s *session) convergenceResult(r *plan.Round) string                        { return "met" }
-func (s *session) report(r *plan.Round) error                                    { return nil }
+// converge carries out a reverify round: one batch of judges after another, as
+// the convergence rule says, each by a round plan that is persisted before its
+// jobs file and followed exactly.
+func (s *session) converge(ctx context.Context, r *plan.Round) (*Outcome, error) {
+	if err := s.forgetConvergence(r); err != nil {
+		return nil, err
+	}
+	for {
+		rp, out, err := s.advance(r)
+		if rp == nil {
+			return out, err
+		}
+		if err := s.judgeBatch(ctx, r, rp); err != nil {
+			return s.outcome(0, "detached"), err
+		}
+		if s.stopping || s.exhausted {
+			return nil, nil
+		}
+	}
+}
+
+// advance goes from the findings through every round that is carried out and
+// returns the plan of the one that is open, persisted and recorded. It is nil
+// where convergence has ended, and, with an outcome, where the lead has to
+// write it. The state artifact is brought up to date.
+func (s *session) advance(r *plan.Round) (*converge.RoundPlan, *Outcome, error) {
+	in, err := s.convergenceInput(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	st := converge.Start(in)
+	if st.Ended == converge.Disabled {
+		s.skip(r, plan.ReasonConvergenceDisabled)
+		return nil, nil, s.writeConvergence(st)
+	}
+	for {
+		want := st.Next()
+		if want == nil {
+			return nil, nil, s.writeConvergence(st)
+		}
+		rp, out, err := s.roundPlan(r, st, want)
+		if rp == nil {
+			return nil, out, err
+		}
+		for _, j := range s.judges(r, rp) {
+			if _, _, owes := s.owes(r, j); owes {
+				return rp, nil, s.writeConvergence(st)
+			}
+		}
+		answers, err := s.answers(rp)
+		if err != nil {
+			return nil, nil, err
+		}
+		st = st.Judge(rp, answers)
+	}
+}
+
+// forgetConvergence sets what an earlier difference made void aside: where a
+// judge or what it judges is done again, convergence starts anew.
+func (s *session) forgetConvergence(r *plan.Round) error {
+	anew := false
+	for _, w := range r.Workers {
+		if a := s.actions[w.Key]; a.Action == plan.ActionRedo {
+			for _, d := range s.state.WorkerDispatches {
+				anew = anew || d.WorkerKey == w.Key && d.Superseded != ""
+			}
+		}
+	}
+	rec := s.state.Round(r.Name)
+	if !anew || len(rec.Convergence) == 0 {
+		return nil
+	}
+	for _, c := range rec.Convergence {
+		path := s.run.RoundPlan(c.Number)
+		if err := os.Rename(path, path+".void-"+token(4)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("set a void round plan aside: %w", err)
+		}
+	}
+	for _, d := range s.state.WorkerDispatches {
+		if d.Round == r.Name && d.Superseded == "" {
+			d.Superseded = "redo: convergence starts anew"
+		}
+	}
+	rec.Convergence = nil
+	s.changed()
+	return s.commit()
+}
+
+// convergenceInput gathers what the analysts found.
+func (s *session) convergenceInput(r *plan.Round) (converge.Input, error) {
+	in := converge.Input{Run: s.run.Ref(), Round: r.Name, Policy: *r.Convergence}
+	analysts := map[string]bool{}
+	for _, name := range r.After {
+		up := s.plan.Round(name)
+		if up == nil {
+			continue
+		}
+		for i := range up.Workers {
+			w := &up.Workers[i]
+			if w.Emits != plan.EmitsFindings {
+				continue
+			}
+			analysts[w.ParticipantRef] = true
+			d := s.state.Latest(w.Key)
+			if d == nil || d.Status != plan.StatusCompleted {
+				continue
+			}
+			path := attemptFiles(s.run, w, d.Batch, d.Attempt).Emit()
+			b, err := os.ReadFile(path)
+			if err != nil {
+				return in, fmt.Errorf("read findings: %w", err)
+			}
+			doc, err := converge.ParseFindings(b)
+			if err != nil {
+				return in, fmt.Errorf("findings %s: %w", path, err)
+			}
+			in.Sources = append(in.Sources, converge.Source{Worker: w.Key, Participant: w.ParticipantRef, Doc: doc})
+		}
+	}
+	in.Analysts = len(analysts)
+	for _, w := range r.Workers {
+		in.Judges = append(in.Judges, converge.JudgeRef{Worker: w.Key, Participant: w.ParticipantRef, Critic: w.Role == roleCritic})
+	}
+	return in, nil
+}
+
+const roleCritic = "critic"
+
+// roundPlan returns the plan of the next convergence round, persisted and
+// recorded. Without one there is an outcome (the lead has to write it) or an
+// error.
+func (s *session) roundPlan(r *plan.Round, st *converge.State, want *converge.RoundPlan) (*converge.RoundPlan, *Outcome, error) {
+	rec := s.state.Round(r.Name)
+	path := s.run.RoundPlan(want.Number)
+	persisted, err := readRoundPlan(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, err
+	}
+	byLead := r.Convergence.Source == "lead"
+	if persisted != nil && byLead {
+		accepted, err := st.Accept(persisted)
+		if err != nil {
+			return nil, nil, &Refusal{What: "the lead's round plan cannot be followed: " + relative(s.run.Root, path), Moved: []string{err.Error()},
+				Remedy: "correct it; okstra schema round-plan shows its form"}
+		}
+		want = accepted
+	}
+	if want.Number <= len(rec.Convergence) {
+		fixed := rec.Convergence[want.Number-1]
+		if persisted == nil || want.Digest() != fixed.PlanDigest || !byLead && persisted.Digest() != fixed.PlanDigest {
+			return nil, nil, &Refusal{What: fmt.Sprintf("the plan of convergence round %d is not the one that was begun with", want.Number),
+				Moved: []string{relative(s.run.Root, path) + " or what it was made from has changed"}, Remedy: "restore it, or start anew with okstra apply --new"}
+		}
+		return want, nil, nil
+	}
+	if byLead && persisted == nil {
+		out := s.outcome(4, fmt.Sprintf("Round %s waits for the lead's plan of convergence round %d.", r.Name, want.Number), "okstra schema round-plan", "okstra apply "+s.state.RunName)
+		out.Waiting = path
+		return nil, out, s.writeConvergence(st)
+	}
+	if !byLead {
+		if err := durable.MkdirAll(filepath.Dir(path)); err != nil {
+			return nil, nil, err
+		}
+		if err := durable.WriteFile(path, converge.Encode(want), 0o600); err != nil {
+			return nil, nil, err
+		}
+	}
+	rec.Convergence = append(rec.Convergence, record.ConvergenceRound{Number: want.Number, Batch: paths.ReverifyBatch(want.Number), PlanDigest: want.Digest()})
+	s.changed()
+	return want, nil, s.commit()
+}
+
+func readRoundPlan(path string) (*converge.RoundPlan, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read round plan: %w", err)
+	}
+	rp, err := converge.ParseRoundPlan(b)
+	if err != nil {
+		return nil, fmt.Errorf("round plan %s: %w", path, err)
+	}
+	return rp, nil
+}
+
+// judgeBatch starts the judges of one convergence round and awaits them.
+func (s *session) judgeBatch(ctx context.Context, r *plan.Round, rp *converge.RoundPlan) error {
+	batch := paths.ReverifyBatch(rp.Number)
+	s.work = s.judges(r, rp)
+	if err := s.beginBatch(r, batch); err != nil {
+		return err
+	}
+	s.enlistJudges(r, rp)
+	if err := s.writeJobs(s.run.ReverifyJobs(rp.Number), jobs.KindReverify(rp.Number), batch); err != nil {
+		return err
+	}
+	if err := s.drive(ctx, batch, s.work, nil); err != nil {
+		return err
+	}
+	s.work = nil
+	return s.giveUpPlanned(batch)
+}
+
+// judges are the jobs of one convergence round, by worker key.
+func (s *session) judges(r *plan.Round, rp *converge.RoundPlan) batchWork {
+	batch := paths.ReverifyBatch(rp.Number)
+	work := batchWork{}
+	for i := range r.Workers {
+		w := &r.Workers[i]
+		if rp.JudgeItems(w.Key) != nil {
+			work[w.Key] = &job{round: r, worker: w, batch: batch, kind: batch, extra: converge.Prompt(rp, w.Key)}
+		}
+	}
+	return work
+}
+
+// enlistJudges records the invocations that the judges of a round still owe.
+func (s *session) enlistJudges(r *plan.Round, rp *converge.RoundPlan) {
+	for _, key := range rp.Workers() {
+		j := s.work[key]
+		if attempt, allowance, owes := s.owes(r, j); owes && attempt > 0 {
+			s.enlist(j, attempt, allowance, nil)
+		}
+	}
+}
+
+// owes tells whether a judge has still to answer, and which attempt that is: 0
+// where it is on its way. A judge that failed is asked again by a later apply,
+// but not in a round that others were built on.
+func (s *session) owes(r *plan.Round, j *job) (attempt, allowance int, owes bool) {
+	var last *record.Dispatch
+	for _, d := range s.state.InBatch(j.batch) {
+		if d.WorkerKey == j.worker.Key {
+			last = d
+		}
+	}
+	fixed := s.state.Round(r.Name).Convergence
+	newest := len(fixed) > 0 && fixed[len(fixed)-1].Batch == j.batch
+	switch {
+	case last == nil:
+		return s.nextAttempt(j.worker.Key, j.batch), s.state.Allowance, true
+	case last.Status == plan.StatusPlanned, last.Status == plan.StatusNotRun && last.Allowance != s.state.Allowance:
+		return last.Attempt, s.state.Allowance, true
+	case !last.Status.Terminal():
+		return 0, 0, true
+	case last.Status == plan.StatusCompleted, !newest, last.Allowance == s.state.Allowance:
+		return 0, 0, false
+	}
+	return last.Attempt + 1, s.state.Allowance, true
+}
+
+// answers reads what the judges of a round wrote; one that did not complete
+// has none.
+func (s *session) answers(rp *converge.RoundPlan) ([]converge.Answer, error) {
+	batch := paths.ReverifyBatch(rp.Number)
+	var out []converge.Answer
+	for _, d := range s.state.InBatch(batch) {
+		_, w := s.plan.Worker(d.WorkerKey)
+		if d.Status != plan.StatusCompleted || w == nil {
+			continue
+		}
+		path := attemptFiles(s.run, w, d.Batch, d.Attempt).Emit()
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("read verdicts: %w", err)
+		}
+		doc, err := converge.ParseVerdicts(b)
+		if err != nil {
+			return nil, fmt.Errorf("verdicts %s: %w", path, err)
+		}
+		out = append(out, converge.Answer{Worker: d.WorkerKey, Doc: doc})
+	}
+	return out, nil
+}
+
+func (s *session) writeConvergence(st *converge.State) error {
+	if err := durable.MkdirAll(filepath.Dir(s.run.Convergence())); err != nil {
+		return err
+	}
+	return durable.WriteFile(s.run.Convergence(), converge.Encode(st), 0o600)
+}
+
+// convergenceState reads the state artifact, nil where there is none.
+func (s *session) convergenceState() (*converge.State, error) {
+	b, err := os.ReadFile(s.run.Convergence())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read convergence state: %w", err)
+	}
+	st, err := converge.ParseState(b)
+	if err != nil {
+		return nil, fmt.Errorf("convergence state %s: %w", s.run.Convergence(), err)
+	}
+	return st, nil
+}
+
+// convergenceResult tells whether a reverify round met its require: of the
+// judges that were asked, enough completed each time. A round in which nobody
+// could be asked is met: its findings are kept as unverified.
+func (s *session) convergenceResult(r *plan.Round) (string, int, int) {
+	asked, completed := 0, 0
+	for _, w := range r.Workers {
+		d := s.state.Latest(w.Key)
+		if d == nil || d.Reason == plan.ReasonConvergenceDisabled {
+			continue
+		}
+		asked++
+		if d.Status == plan.StatusCompleted {
+			completed++
+		}
+	}
+	st, err := s.convergenceState()
+	if err != nil || st == nil || st.Stage != converge.StageDone || asked > 0 && completed < r.Require.Needed(asked) {
+		return "unmet", completed, asked
+	}
+	return "met", completed, asked
+}
+
+// writeJobs writes the jobs file of a batch from what is enlisted in it.
+func (s *session) writeJobs(path string, kind jobs.Kind, batch string) error {
+	var planned []jobs.Planned
+	for _, d := range s.state.InBatch(batch) {
+		j := s.work[d.WorkerKey]
+		if j == nil || d.Attempt > 1 {
+			continue
+		}
+		a := attemptFiles(s.run, j.worker, batch, d.Attempt)
+		planned = append(planned, jobs.Planned{Round: j.round, Worker: j.worker, Batch: batch, Attempt: d.Attempt,
+			Prompt: []byte(Prompt(s.plan, j.round, j.worker, a, d.Kind, j.extra))})
+	}
+	if len(planned) == 0 || exists(path) {
+		return nil
+	}
+	return durable.WriteFile(path, jobs.Build(s.run, kind, planned), 0o600)
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/okstra/okstra/lang/plan/paths"
 	"github.com/okstra/okstra/runtime/crash"
 	"github.com/okstra/okstra/runtime/durable"
+	"github.com/okstra/okstra/runtime/jobs"
 	"github.com/okstra/okstra/runtime/launch"
 	"github.com/okstra/okstra/runtime/lead"
 	"github.com/okstra/okstra/runtime/record"
@@ -27,8 +28,8 @@ type job struct {
 	extra  string // text after the instructions: the items of a re-verification
 }
 
-// jobs are the workers of the batch that is being driven, by worker key.
-type jobs map[string]*job
+// batchWork is the workers of the batch that is being driven, by worker key.
+type batchWork map[string]*job
 
 // enlist records an invocation of a job as planned. The state is not yet
 // written; nothing starts before it is.
@@ -36,8 +37,8 @@ func (s *session) enlist(j *job, attempt, allowance int, notBefore *time.Time) *
 	w := j.worker
 	a := attemptFiles(s.run, w, j.batch, attempt)
 	kind := j.kind
-	if attempt > 1 && kind == "initial" {
-		kind = "retry"
+	if attempt > 1 {
+		kind = string(jobs.KindRetry)
 	}
 	invocation := paths.InvocationRef(w.AssignmentRef, j.batch, attempt)
 	prompt := Prompt(s.plan, j.round, w, a, kind, j.extra)
@@ -194,7 +195,7 @@ func (p *preparation) write() error {
 
 // startReady hands planned dispatches to the backend, as many as parallelism
 // and budget allow: intent now, files and supervisors once intent is on disk.
-func (s *session) startReady(batch string, work jobs) error {
+func (s *session) startReady(batch string, work batchWork) error {
 	if s.stopping {
 		return nil
 	}

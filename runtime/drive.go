@@ -26,7 +26,7 @@ const netSlack = 30 * time.Second
 // drive starts the planned workers of a batch and brings them to their ends,
 // retries included, until done says so or nothing is left to do. It returns
 // ErrInterrupted when ctx ends: workers go on.
-func (s *session) drive(ctx context.Context, batch string, work jobs, done func() bool) error {
+func (s *session) drive(ctx context.Context, batch string, work batchWork, done func() bool) error {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {

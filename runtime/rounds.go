@@ -2,13 +2,12 @@ package runtime
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/lang/plan/paths"
+	"github.com/okstra/okstra/runtime/jobs"
 	"github.com/okstra/okstra/runtime/lead"
 	"github.com/okstra/okstra/runtime/record"
 )
@@ -153,9 +152,9 @@ func (s *session) barred(r *plan.Round) plan.Reason {
 		return plan.ReasonStopped
 	case s.exhausted:
 		return plan.ReasonBudget
-	case s.state.Ended == "rejected" && r.Kind != plan.RoundReportWriter:
+	case s.rejected != "" && r.Kind != plan.RoundReportWriter:
 		return plan.ReasonNotNeeded
-	case s.state.Ended == "rejected":
+	case s.rejected != "":
 		return plan.ReasonNone
 	}
 	for _, name := range r.After {
@@ -214,7 +213,7 @@ func (s *session) nextAttempt(key, batch string) int {
 
 // runBatch runs the workers of a round as one batch.
 func (s *session) runBatch(ctx context.Context, r *plan.Round, batch, kind string) error {
-	s.work = jobs{}
+	s.work = batchWork{}
 	for i := range r.Workers {
 		s.work[r.Workers[i].Key] = &job{round: r, worker: &r.Workers[i], batch: batch, kind: kind}
 	}
@@ -223,6 +222,11 @@ func (s *session) runBatch(ctx context.Context, r *plan.Round, batch, kind strin
 	}
 	for i := range r.Workers {
 		s.enlistFor(s.work[r.Workers[i].Key])
+	}
+	if r.Kind == plan.RoundReportWriter {
+		if err := s.writeJobs(s.run.ReportWriterJobs(), jobs.KindReportWriter, batch); err != nil {
+			return err
+		}
 	}
 	if err := s.drive(ctx, batch, s.work, nil); err != nil {
 		return err
@@ -302,8 +306,9 @@ func (s *session) finishRound(r *plan.Round) error {
 	if completed >= r.Require.Needed(len(r.Workers)) {
 		result = "met"
 	}
+	total := len(r.Workers)
 	if r.Kind == plan.RoundReverify {
-		result = s.convergenceResult(r)
+		result, completed, total = s.convergenceResult(r)
 	}
 	if rec.Batch == "" {
 		rec.Batch = r.Name
@@ -311,7 +316,7 @@ func (s *session) finishRound(r *plan.Round) error {
 	if rec.Result != result {
 		rec.Result = result
 		s.note(lead.Event{TS: s.env.Now(), Type: lead.RoundEnded, Phase: lead.PhaseOf(lead.RoundEnded, r.Kind), Round: r.Name,
-			Message: fmt.Sprintf("round %s: %d of %d completed, %s", r.Name, completed, len(r.Workers), result), Data: map[string]any{lead.DataResult: result}})
+			Message: fmt.Sprintf("round %s: %d of %d completed, %s", r.Name, completed, total, result), Data: map[string]any{lead.DataResult: result}})
 	}
 	if result == "met" && r.Kind == plan.RoundReportWriter {
 		if err := s.report(r); err != nil {
@@ -322,46 +327,6 @@ func (s *session) finishRound(r *plan.Round) error {
 		return err
 	}
 	return s.commit()
-}
-
-// verdictDoc is what a worker with emits = "verdict" writes.
-type verdictDoc struct {
-	Verdict  string `json:"verdict"`
-	Blockers []struct {
-		Title string `json:"title"`
-	} `json:"blockers"`
-	Routing string `json:"routing"`
-}
-
-// weighVerdicts ends the run where a verifier of this round blocks the work.
-func (s *session) weighVerdicts(r *plan.Round) error {
-	for i := range r.Workers {
-		w := &r.Workers[i]
-		d := s.state.Latest(w.Key)
-		if w.Emits != plan.EmitsVerdict || d == nil || d.Status != plan.StatusCompleted {
-			continue
-		}
-		path := attemptFiles(s.run, w, d.Batch, d.Attempt).Emit()
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return fmt.Errorf("read verdict: %w", err)
-		}
-		var v verdictDoc
-		if err := json.Unmarshal(b, &v); err != nil {
-			return fmt.Errorf("verdict %s cannot be read: %w", path, err)
-		}
-		if v.Verdict != "blocked" || s.state.Ended != "" {
-			continue
-		}
-		var titles []string
-		for _, b := range v.Blockers {
-			titles = append(titles, b.Title)
-		}
-		s.state.Ended = "rejected"
-		s.state.EndedDetail = fmt.Sprintf("%s blocks the work: %s", d.ExecutionLabel, strings.Join(titles, "; "))
-		s.changed()
-	}
-	return nil
 }
 
 // deny ends a run at a gate that a person denied.
@@ -390,7 +355,8 @@ func (s *session) finish() (*Outcome, error) {
 	exit, summary := 0, ""
 	var next []string
 	switch {
-	case s.state.Ended == "rejected":
+	case s.rejected != "":
+		s.state.Ended, s.state.EndedDetail = "rejected", s.rejected
 		exit, summary = 3, fmt.Sprintf("Run %s is finished: rejected. %s", s.run.Ref(), s.state.EndedDetail)
 		next = []string{"okstra plan --after " + fmt.Sprintf("%s@%03d", name, s.run.Seq)}
 	case s.state.Ended == "denied":

@@ -45,12 +45,13 @@ type session struct {
 	messages chan func()        // applied by the owner, one at a time
 	running  int                // goroutines that will still send a message
 
-	work    jobs // the workers of the batch that is driven
+	work    batchWork // the workers of the batch that is driven
 	actions map[string]plan.WorkerAction
 	replace []string // worker keys or labels to redo
 
-	stopping  bool // .stop was seen
-	exhausted bool // the budget allows no further start
+	stopping  bool   // .stop was seen
+	exhausted bool   // the budget allows no further start
+	rejected  string // who blocks the work, and why; empty while nobody does
 }
 
 // flight is what the owner remembers of a dispatch that is on its way. None of
@@ -160,7 +161,9 @@ func (s *session) close() {
 		f()
 	}
 	s.watch.Close()
-	s.lock.Close()
+	if s.lock != nil { // a dry run holds none
+		s.lock.Close()
+	}
 }
 
 // create makes the folders, plan, manifest and first state of a new run. The

@@ -100,25 +100,26 @@ func stopAndLock(ctx context.Context, run paths.Run) (*durable.Lock, error) {
 
 // takeRun makes a session for a recorded run as it stands, by its own plan.
 // The lock is the session's from here on, and released on an error.
-func takeRun(env Env, run paths.Run, lock *durable.Lock, progress Progress) (*session, error) {
+func takeRun(env Env, run paths.Run, lock *durable.Lock, progress Progress) (_ *session, err error) {
+	defer func() {
+		if err != nil && lock != nil {
+			lock.Close()
+		}
+	}()
 	st, err := record.Load(run.TeamState())
 	if err != nil {
-		lock.Close()
 		return nil, err
 	}
 	p, err := loadPlan(run, st)
 	if err != nil {
-		lock.Close()
 		return nil, err
 	}
 	b, known := env.Backends[st.Backend]
 	if !known {
-		lock.Close()
 		return nil, fmt.Errorf("run %s uses backend %q, which this okstra does not have", run.Ref(), st.Backend)
 	}
 	s, err := newSession(env, run, lock, st, p)
 	if err != nil {
-		lock.Close()
 		return nil, err
 	}
 	s.backend, s.progress = b, progress

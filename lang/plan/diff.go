@@ -157,6 +157,9 @@ func (d *differ) worker(r *Round, w *Worker, rec RecordedRound, upstream string)
 		return a
 	}
 	if d.fresh || !known {
+		if !d.fresh && rec.Settled && upstream == "" && r.Kind == RoundReverify {
+			a.Action, a.Attempt, a.Why = ActionDone, 0, "it was not asked"
+		}
 		return a
 	}
 	a.Status = old.Status
@@ -165,6 +168,8 @@ func (d *differ) worker(r *Round, w *Worker, rec RecordedRound, upstream string)
 	switch {
 	case d.replace[w.Key]:
 		a.Action, a.Why = ActionRedo, "--replace"
+	case rec.Settled && upstream == "" && !changed && old.Reason == ReasonConvergenceDisabled:
+		a.Action, a.Attempt, a.Why = ActionDone, 0, "not run: "+string(old.Reason)
 	case old.NeverRan:
 		a.Action, a.Attempt, a.Why = ActionDispatch, old.Attempt, "recorded, but its worker never ran"
 		if old.Status == StatusNotRun {

@@ -41,12 +41,21 @@ type State struct {
 
 // Round holds only what cannot be derived from the dispatches.
 type Round struct {
-	Name       string     `json:"name"`
-	Batch      string     `json:"batch"`
-	PlanDigest string     `json:"planDigest,omitempty"` // of the round plan, reverify only
-	BegunAt    *time.Time `json:"begunAt,omitempty"`
-	Approval   *Approval  `json:"approval,omitempty"`
-	Result     string     `json:"result,omitempty"` // met, unmet
+	Name  string `json:"name"`
+	Batch string `json:"batch"`
+	// Convergence lists the convergence rounds whose plans are fixed.
+	Convergence []ConvergenceRound `json:"convergence,omitempty"`
+	BegunAt     *time.Time         `json:"begunAt,omitempty"`
+	Approval    *Approval          `json:"approval,omitempty"`
+	Result      string             `json:"result,omitempty"` // met, unmet
+}
+
+// ConvergenceRound names one persisted round plan; membership never changes
+// after.
+type ConvergenceRound struct {
+	Number     int    `json:"number"`
+	Batch      string `json:"batch"`
+	PlanDigest string `json:"planDigest"`
 }
 
 // Approval is the answer to a gate as it was taken into the record.

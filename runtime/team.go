@@ -1,0 +1,615 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/lang/plan/paths"
+	"github.com/okstra/okstra/runtime/converge"
+	"github.com/okstra/okstra/runtime/durable"
+	"github.com/okstra/okstra/runtime/jobs"
+	"github.com/okstra/okstra/runtime/lead"
+)
+
+// TeamOptions name the run that a lead's command is about.
+type TeamOptions struct {
+	ProjectRoot  string // empty: taken from the manifest's place
+	ManifestPath string
+	LeadRuntime  string // must be the manifest's where given
+	RunName      string // must be the manifest's where given
+	Progress     Progress
+}
+
+// DispatchOptions select the batch of TeamDispatch: a jobs file, or workers,
+// or, with neither, the next ready round.
+type DispatchOptions struct {
+	TeamOptions
+	Workers  []string // worker keys or labels
+	Kind     string   // --dispatch-kind
+	JobsFile string
+	DryRun   bool
+}
+
+// DispatchReport is what TeamDispatch started, or would start.
+type DispatchReport struct {
+	Outcome *Outcome     `json:"-"`
+	Batch   string       `json:"batch"`
+	Kind    string       `json:"dispatchKind"`
+	DryRun  bool         `json:"dryRun"`
+	Workers []Dispatched `json:"workers"`
+}
+
+// Dispatched is one worker of a dispatch report.
+type Dispatched struct {
+	WorkerKey     string      `json:"workerKey"`
+	Label         string      `json:"executionLabel"`
+	InvocationRef string      `json:"invocationRef"`
+	Status        plan.Status `json:"status"`
+	PaneID        string      `json:"paneId,omitempty"`
+	PromptPath    string      `json:"promptPath"`
+	ResultPath    string      `json:"resultPath"`
+}
+
+// batch is what a lead asks to be dispatched.
+type batch struct {
+	round *plan.Round
+	name  string
+	kind  jobs.Kind
+	work  batchWork
+	order []string // worker keys
+}
+
+// TeamDispatch starts one batch of a run: it records every worker as planned,
+// starts as many as parallelism allows, and returns when those are released.
+func TeamDispatch(ctx context.Context, env Env, o DispatchOptions) (*DispatchReport, error) {
+	run, m, err := o.manifest()
+	if err != nil {
+		return nil, err
+	}
+	s, err := o.take(env, run, m, o.DryRun)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	b, out, err := s.batchOf(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if b == nil {
+		return &DispatchReport{Outcome: out, DryRun: o.DryRun, Workers: []Dispatched{}}, nil
+	}
+	report := &DispatchReport{Batch: b.name, Kind: string(b.kind), DryRun: o.DryRun}
+	if o.DryRun {
+		for _, key := range b.order {
+			inv := jobs.Derive(s.run, b.round, b.work[key].worker, b.name, s.attemptFor(b, key))
+			report.Workers = append(report.Workers, Dispatched{WorkerKey: key, Label: b.work[key].worker.Label, InvocationRef: inv.Ref, Status: plan.StatusPlanned,
+				PromptPath: inv.Files.Prompt(), ResultPath: inv.Files.Result()})
+		}
+		report.Outcome = s.outcome(0, fmt.Sprintf("%d workers of batch %s would start.", len(b.order), b.name))
+		return report, nil
+	}
+	if err := s.dispatchBatch(ctx, b); err != nil {
+		return nil, err
+	}
+	for _, key := range b.order {
+		d := s.state.Latest(key)
+		report.Workers = append(report.Workers, Dispatched{WorkerKey: key, Label: d.ExecutionLabel, InvocationRef: d.InvocationRef, Status: d.Status, PaneID: d.PaneID,
+			PromptPath: absolute(run.Root, d.PromptPath), ResultPath: absolute(run.Root, d.ResultPath)})
+	}
+	report.Outcome = s.outcome(0, fmt.Sprintf("%d workers of batch %s are dispatched.", len(b.order), b.name), teamCommand("await", s.run))
+	return report, nil
+}
+
+// dispatchBatch records a batch and releases its first workers.
+func (s *session) dispatchBatch(ctx context.Context, b *batch) error {
+	s.work = b.work
+	if err := s.beginBatch(b.round, b.name); err != nil {
+		return err
+	}
+	for _, key := range b.order {
+		s.enlist(b.work[key], s.attemptFor(b, key), s.allowanceFor(b, key), nil)
+	}
+	released := func() bool {
+		for _, f := range s.live {
+			if !f.going && !f.settling {
+				return false
+			}
+		}
+		return s.running == 0
+	}
+	return s.drive(ctx, b.name, b.work, released)
+}
+
+// attemptFor is the attempt that a batch gives a worker.
+func (s *session) attemptFor(b *batch, key string) int {
+	if d := s.state.Latest(key); d != nil && d.Batch == b.name && (d.Status == plan.StatusPlanned || d.Status == plan.StatusNotRun) {
+		return d.Attempt
+	}
+	return s.nextAttempt(key, b.name)
+}
+
+func (s *session) allowanceFor(b *batch, key string) int {
+	if d := s.state.Latest(key); b.kind == jobs.KindRetry && d != nil {
+		// A lead that asks for another attempt gives it a fresh allowance.
+		s.state.Allowance++
+	}
+	return s.state.Allowance
+}
+
+// TeamAwait drives the dispatched workers of a run to their ends, starts what
+// waits for a free place, retries, settles, and prepares what comes next. With
+// a timeout it returns exit 7 when that has passed; workers go on.
+func TeamAwait(ctx context.Context, env Env, o TeamOptions, timeout time.Duration) (*Outcome, error) {
+	run, m, err := o.manifest()
+	if err != nil {
+		return nil, err
+	}
+	s, err := o.take(env, run, m, false)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	wait := ctx
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		wait, cancel = context.WithTimeoutCause(ctx, timeout, errAwaitTimeout)
+		defer cancel()
+	}
+	for _, name := range s.openBatches() {
+		work, err := s.workOf(name)
+		if err != nil {
+			return nil, err
+		}
+		s.work = work
+		if err := s.drive(wait, name, work, nil); err != nil {
+			if errors.Is(err, errAwaitTimeout) {
+				return s.outcome(7, "The time to wait has passed; workers go on.", teamCommand("await", s.run)), nil
+			}
+			return s.outcome(0, "detached"), err
+		}
+		s.work = nil
+		if err := s.giveUpPlanned(name); err != nil {
+			return nil, err
+		}
+	}
+	return s.wrapUp()
+}
+
+var errAwaitTimeout = errors.New("the time to wait has passed")
+
+// openBatches are the batches with something that is not terminal.
+func (s *session) openBatches() []string {
+	var out []string
+	for _, d := range s.state.WorkerDispatches {
+		if d.Superseded == "" && !d.Status.Terminal() && !slices.Contains(out, d.Batch) {
+			out = append(out, d.Batch)
+		}
+	}
+	return out
+}
+
+// workOf rebuilds the jobs of a recorded batch.
+func (s *session) workOf(name string) (batchWork, error) {
+	for i := range s.plan.Rounds {
+		r := &s.plan.Rounds[i]
+		if !inRound(r, name) {
+			continue
+		}
+		if n, ok := jobs.Kind(name).Reverify(); ok {
+			rp, err := readRoundPlan(s.run.RoundPlan(n))
+			if err != nil {
+				return nil, err
+			}
+			return s.judges(r, rp), nil
+		}
+		work := batchWork{}
+		for j := range r.Workers {
+			w := &r.Workers[j]
+			work[w.Key] = &job{round: r, worker: w, batch: name, kind: kindOf(r, name)}
+		}
+		return work, nil
+	}
+	return nil, fmt.Errorf("batch %s belongs to no round of the plan", name)
+}
+
+// wrapUp finishes the rounds that have ended, prepares the next batch and says
+// how it is started.
+func (s *session) wrapUp() (*Outcome, error) {
+	for i := range s.plan.Rounds {
+		r := &s.plan.Rounds[i]
+		if s.barred(r) == plan.ReasonNotNeeded {
+			s.skip(r, plan.ReasonNotNeeded)
+			continue
+		}
+		if r.Kind == plan.RoundReverify && s.barred(r) == plan.ReasonNone && s.roundOf(r.Name) != "met" {
+			rp, out, err := s.advance(r)
+			if err != nil || out != nil {
+				return out, err
+			}
+			if rp != nil {
+				return s.readyBatch(r, paths.ReverifyBatch(rp.Number), jobs.KindReverify(rp.Number), s.run.ReverifyJobs(rp.Number), s.judges(r, rp))
+			}
+		} else if !s.wholeRound(r) {
+			if why := s.barred(r); why != plan.ReasonNone {
+				out := s.outcome(3, fmt.Sprintf("Round %s cannot begin: %s. Not completed: %s.", r.Name, why, s.failed()), teamCommand("dispatch", s.run, "--dispatch-kind", "retry", "--workers", "KEYS"))
+				return out, s.commit()
+			}
+			if r.Kind == plan.RoundReportWriter {
+				return s.readyBatch(r, paths.ReportWriterBatch, jobs.KindReportWriter, s.run.ReportWriterJobs(), batchWork{r.Workers[0].Key: {round: r, worker: &r.Workers[0], batch: paths.ReportWriterBatch, kind: "report-writer"}})
+			}
+			return s.ready(r, teamCommand("dispatch", s.run))
+		}
+		if err := s.finishRound(r); err != nil {
+			return nil, err
+		}
+	}
+	return s.finish()
+}
+
+func (s *session) roundOf(name string) string {
+	if rec := s.state.FindRound(name); rec != nil {
+		return rec.Result
+	}
+	return ""
+}
+
+// wholeRound reports whether every worker of a round has ended.
+func (s *session) wholeRound(r *plan.Round) bool {
+	for _, w := range r.Workers {
+		d := s.state.Latest(w.Key)
+		if d == nil || !d.Status.Terminal() || d.Status == plan.StatusNotRun && s.rejected == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// readyBatch writes prompts and jobs file of the batch that comes next.
+func (s *session) readyBatch(r *plan.Round, name string, kind jobs.Kind, path string, work batchWork) (*Outcome, error) {
+	var planned []jobs.Planned
+	for i := range r.Workers {
+		j := work[r.Workers[i].Key]
+		if j == nil {
+			continue
+		}
+		attempt := s.nextAttempt(j.worker.Key, name)
+		a := attemptFiles(s.run, j.worker, name, attempt)
+		text := Prompt(s.plan, r, j.worker, a, string(kind), j.extra)
+		if attempt > 1 {
+			continue // retries are dispatched by kind, not by a jobs file
+		}
+		if err := durable.MkdirAll(parent(a.Prompt())); err != nil {
+			return nil, err
+		}
+		if err := durable.WriteFile(a.Prompt(), []byte(text), 0o600); err != nil {
+			return nil, err
+		}
+		planned = append(planned, jobs.Planned{Round: r, Worker: j.worker, Batch: name, Attempt: attempt, Prompt: []byte(text)})
+	}
+	if err := s.writeInputs(r, name); err != nil {
+		return nil, err
+	}
+	if len(planned) == 0 {
+		return s.ready(r, teamCommand("dispatch", s.run, "--dispatch-kind", "retry", "--workers", "KEYS"))
+	}
+	if err := durable.WriteFile(path, jobs.Build(s.run, kind, planned), 0o600); err != nil {
+		return nil, err
+	}
+	args := []string{"--jobs-file", path}
+	if r.Kind == plan.RoundReverify {
+		args = append([]string{"--dispatch-kind", string(kind)}, args...)
+	}
+	return s.ready(r, teamCommand("dispatch", s.run, args...))
+}
+
+// ready says what starts the next round, gate first.
+func (s *session) ready(r *plan.Round, command string) (*Outcome, error) {
+	if err := s.commit(); err != nil {
+		return nil, err
+	}
+	next := []string{command}
+	rec := s.state.FindRound(r.Name)
+	if r.Gate != nil && (rec == nil || rec.Approval == nil || approvalState(s.state, rec) != "approved") {
+		next = append([]string{approveCommand(s.state.RunName, r)}, next...)
+	}
+	return s.outcome(0, fmt.Sprintf("Everything that was dispatched has ended. Next is round %s.", r.Name), next...), nil
+}
+
+// teamCommand is an exact command line of this run.
+func teamCommand(verb string, run paths.Run, args ...string) string {
+	words := append([]string{"okstra", "team", verb, "--project-root", run.Root, "--run-manifest", run.Manifest()}, args...)
+	for i, w := range words {
+		words[i] = lead.Quote(w)
+	}
+	return strings.Join(words, " ")
+}
+
+// manifest reads the run manifest that a lead's command names.
+func (o TeamOptions) manifest() (paths.Run, *lead.Manifest, error) {
+	m, err := lead.ReadManifest(o.ManifestPath)
+	if err != nil {
+		return paths.Run{}, nil, err
+	}
+	if r := jobs.CheckLead(m, o.LeadRuntime, o.RunName); r != nil {
+		return paths.Run{}, nil, refusal(r)
+	}
+	run, err := lead.RunOf(o.ManifestPath, o.ProjectRoot)
+	return run, m, err
+}
+
+// take opens the run: for a dry run without its lock, and without changing
+// anything.
+func (o TeamOptions) take(env Env, run paths.Run, m *lead.Manifest, dry bool) (*session, error) {
+	var lock *durable.Lock
+	if !dry {
+		var err error
+		if lock, err = acquire(run); err != nil {
+			return nil, err
+		}
+	}
+	s, err := takeRun(env, run, lock, o.Progress)
+	if err != nil {
+		return nil, err
+	}
+	s.manifest = m
+	if s.state.Ended != "" {
+		s.close()
+		return nil, &Refusal{What: fmt.Sprintf("run %s is finished (%s)", run.Ref(), s.state.Ended), Remedy: "start another with okstra apply --new " + s.state.RunName}
+	}
+	if dry {
+		return s, nil
+	}
+	if err := os.Remove(run.Stop()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.close()
+		return nil, fmt.Errorf("remove the request to stop: %w", err)
+	}
+	if err := s.reconcile(); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, s.weighAll()
+}
+
+// weighAll finds the verdicts that already block the work.
+func (s *session) weighAll() error {
+	for i := range s.plan.Rounds {
+		if err := s.weighVerdicts(&s.plan.Rounds[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refusal gives a jobs refusal the engine's type.
+func refusal(r *jobs.Refusal) error {
+	return &Refusal{What: r.What, Moved: r.Moved, Remedy: r.Remedy}
+}
+
+// batchOf decides what a dispatch is about and refuses what must not start. A
+// nil batch comes with an outcome: there is nothing to dispatch, or a gate
+// waits.
+func (s *session) batchOf(ctx context.Context, o DispatchOptions) (*batch, *Outcome, error) {
+	var b *batch
+	var err error
+	switch {
+	case o.JobsFile != "":
+		b, err = s.batchFromFile(o)
+	case len(o.Workers) > 0:
+		b, err = s.batchFromKeys(o)
+	default:
+		b, err = s.nextBatch(o)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if b == nil {
+		return nil, s.outcome(0, "There is nothing to dispatch.", teamCommand("await", s.run)), nil
+	}
+	if err := s.checkPhaseOrder(b); err != nil {
+		return nil, nil, err
+	}
+	if open := s.openBatches(); len(open) > 0 && !slices.Contains(open, b.name) {
+		return nil, nil, &Refusal{What: fmt.Sprintf("batch %s has not ended", open[0]), Remedy: "await it first: " + teamCommand("await", s.run)}
+	}
+	if why := s.barred(b.round); why != plan.ReasonNone {
+		return nil, nil, &Refusal{What: fmt.Sprintf("round %s cannot begin: %s", b.round.Name, why), Remedy: "finish the rounds before it: " + teamCommand("await", s.run)}
+	}
+	if o.DryRun {
+		return b, nil, nil
+	}
+	switch pass, err := s.gate(ctx, b.round); {
+	case err != nil:
+		return nil, nil, err
+	case pass == gateWaits:
+		out := s.outcome(4, fmt.Sprintf("Round %s waits for an approval: %s", b.round.Name, b.round.Gate.Reason), approveCommand(s.state.RunName, b.round))
+		out.Waiting = "approval of round " + b.round.Name
+		return nil, out, nil
+	case pass == gateDenied:
+		out, err := s.deny(b.round)
+		return nil, out, err
+	}
+	return b, nil, nil
+}
+
+func (s *session) checkPhaseOrder(b *batch) error {
+	var members []jobs.Member
+	for _, key := range b.order {
+		w := b.work[key].worker
+		members = append(members, jobs.Member{Key: w.Key, Label: w.Label, Role: w.Role})
+	}
+	if r := jobs.PhaseOrder(s.plan.Run.TaskType, jobs.Roster(s.plan), members, jobs.Completed(s.state.WorkerDispatches)); r != nil {
+		return refusal(r)
+	}
+	return nil
+}
+
+// batchFromFile takes the batch from a jobs file.
+func (s *session) batchFromFile(o DispatchOptions) (*batch, error) {
+	src, err := os.ReadFile(o.JobsFile)
+	if err != nil {
+		return nil, fmt.Errorf("read jobs file: %w", err)
+	}
+	list, r := jobs.Check(src, o.JobsFile, jobs.Context{
+		Run: s.run, Manifest: s.manifest, Plan: s.plan, Dispatches: s.state.WorkerDispatches, Kind: o.Kind,
+		Prompt:    func(j jobs.Job) ([]byte, error) { return s.promptOf(j) },
+		RoundPlan: func(n int) (*converge.RoundPlan, error) { return readRoundPlan(s.run.RoundPlan(n)) },
+	})
+	if r != nil {
+		return nil, refusal(r)
+	}
+	first := list[0]
+	work, err := s.workOf(first.Batch)
+	if err != nil {
+		return nil, err
+	}
+	b := &batch{round: first.Round, name: first.Batch, kind: first.Kind, work: work}
+	for _, j := range list {
+		b.order = append(b.order, j.Worker.Key)
+	}
+	return b, nil
+}
+
+// promptOf renders the prompt of a job as it would be written now.
+func (s *session) promptOf(j jobs.Job) ([]byte, error) {
+	work, err := s.workOf(j.Batch)
+	if err != nil {
+		return nil, err
+	}
+	one := work[j.Worker.Key]
+	if one == nil {
+		return nil, fmt.Errorf("%s is not asked in %s", j.Worker.Key, j.Batch)
+	}
+	return []byte(Prompt(s.plan, one.round, one.worker, j.Files, string(j.Kind), one.extra)), nil
+}
+
+// batchFromKeys takes the named workers, which must be of one round.
+func (s *session) batchFromKeys(o DispatchOptions) (*batch, error) {
+	kind := jobs.KindInitial
+	if o.Kind != "" {
+		var err error
+		if kind, err = jobs.ParseKind(o.Kind); err != nil {
+			return nil, &Refusal{What: err.Error()}
+		}
+	}
+	var members []jobs.Member
+	var rounds []*plan.Round
+	var workers []*plan.Worker
+	for _, name := range o.Workers {
+		r, w := s.named(name)
+		if w == nil {
+			return nil, &Refusal{What: fmt.Sprintf("no worker %q in this run", name), Remedy: "its workers are " + strings.Join(s.allKeys(), ", ")}
+		}
+		rounds, workers = append(rounds, r), append(workers, w)
+		members = append(members, jobs.Member{Key: w.Key, Label: w.Label, Role: w.Role})
+	}
+	if r := jobs.PhaseOrder(s.plan.Run.TaskType, jobs.Roster(s.plan), members, jobs.Completed(s.state.WorkerDispatches)); r != nil {
+		return nil, refusal(r)
+	}
+	b := &batch{round: rounds[0], kind: kind}
+	for i, w := range workers {
+		if rounds[i] != b.round {
+			return nil, &Refusal{What: fmt.Sprintf("%s and %s are of different rounds; one batch is one round", workers[0].Key, w.Key)}
+		}
+		last := s.state.Latest(w.Key)
+		ran := last != nil && last.Status != plan.StatusPlanned && last.Status != plan.StatusNotRun
+		switch {
+		case kind == jobs.KindRetry && (last == nil || !last.Status.Terminal()):
+			return nil, &Refusal{What: fmt.Sprintf("%s has no ended attempt that could be retried", w.Key)}
+		case kind == jobs.KindRetry && last.Status == plan.StatusCompleted:
+			return nil, &Refusal{What: fmt.Sprintf("%s has completed; the record is %s", w.Key, last.InvocationRef)}
+		case kind != jobs.KindRetry && ran:
+			return nil, &Refusal{What: fmt.Sprintf("%s is dispatched already; the record is %s", w.Key, last.InvocationRef), Remedy: "await it, or dispatch it with --dispatch-kind retry once it has failed"}
+		}
+		if kind == jobs.KindRetry {
+			b.name = last.Batch
+		}
+		if slices.Contains(b.order, w.Key) {
+			return nil, &Refusal{What: fmt.Sprintf("%s is named twice", w.Key)}
+		}
+		b.order = append(b.order, w.Key)
+	}
+	if b.name == "" {
+		switch b.round.Kind {
+		case plan.RoundWork:
+			b.name = b.round.Name
+		case plan.RoundReportWriter:
+			b.name, b.kind = paths.ReportWriterBatch, jobs.KindReportWriter
+		default:
+			return nil, &Refusal{What: fmt.Sprintf("round %s re-verifies findings; it is dispatched by its jobs file", b.round.Name), Remedy: "await the round before it, which writes that file"}
+		}
+	}
+	if o.Kind != "" && kind != jobs.KindRetry && o.Kind != string(b.kind) && o.Kind != kindOf(b.round, b.name) {
+		return nil, &Refusal{What: fmt.Sprintf("dispatch kind %s does not fit round %s", o.Kind, b.round.Name)}
+	}
+	var err error
+	b.work, err = s.workOf(b.name)
+	return b, err
+}
+
+func (s *session) named(name string) (*plan.Round, *plan.Worker) {
+	for i := range s.plan.Rounds {
+		for j := range s.plan.Rounds[i].Workers {
+			if w := &s.plan.Rounds[i].Workers[j]; w.Key == name || w.Label == name {
+				return &s.plan.Rounds[i], w
+			}
+		}
+	}
+	return nil, nil
+}
+
+func (s *session) allKeys() []string {
+	var out []string
+	for _, m := range jobs.Roster(s.plan) {
+		out = append(out, m.Key)
+	}
+	return out
+}
+
+// nextBatch is the next round that can begin.
+func (s *session) nextBatch(o DispatchOptions) (*batch, error) {
+	for i := range s.plan.Rounds {
+		r := &s.plan.Rounds[i]
+		if s.wholeRound(r) && r.Kind != plan.RoundReverify || s.roundOf(r.Name) == "met" {
+			continue
+		}
+		file := ""
+		switch r.Kind {
+		case plan.RoundReverify:
+			n := len(s.state.Round(r.Name).Convergence)
+			if n == 0 {
+				return nil, &Refusal{What: fmt.Sprintf("round %s has no round plan yet", r.Name), Remedy: teamCommand("await", s.run) + " writes it"}
+			}
+			file = s.run.ReverifyJobs(n)
+		case plan.RoundReportWriter:
+			if exists(s.run.ReportWriterJobs()) {
+				file = s.run.ReportWriterJobs()
+			}
+		}
+		if file != "" {
+			o.JobsFile = file
+			return s.batchFromFile(o)
+		}
+		var keys []string
+		for _, w := range r.Workers {
+			d := s.state.Latest(w.Key)
+			if d == nil || d.Status == plan.StatusPlanned || d.Status == plan.StatusNotRun {
+				keys = append(keys, w.Key)
+			}
+		}
+		if len(keys) == 0 {
+			return nil, nil
+		}
+		o.Workers = keys
+		return s.batchFromKeys(o)
+	}
+	return nil, nil
+}
+
+func parent(path string) string { return path[:strings.LastIndexByte(path, '/')] }
