@@ -1,6 +1,7 @@
 package function
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -52,12 +53,21 @@ func Limits() []Limit {
 // they are, before it is made.
 type check func(args []cty.Value) error
 
-// bounded returns f with its result held to the limits.
+// bounded returns f with its result held to the limits. A null without a type,
+// for which the library gives an unknown value, is an error.
 func bounded(f function.Function, before check) function.Function {
+	params := f.Params()
+	for i := range params {
+		params[i].AllowDynamicType = true
+	}
+	rest := f.VarParam()
+	if rest != nil {
+		rest.AllowDynamicType = true
+	}
 	return function.New(&function.Spec{
 		Description: f.Description(),
-		Params:      f.Params(),
-		VarParam:    f.VarParam(),
+		Params:      params,
+		VarParam:    rest,
 		Type: func(args []cty.Value) (cty.Type, error) {
 			// Some functions compute their result to know its type.
 			if before != nil && wholeArguments(args) {
@@ -71,6 +81,9 @@ func bounded(f function.Function, before check) function.Function {
 			v, err := f.Call(args)
 			if err != nil {
 				return cty.NilVal, err
+			}
+			if !v.IsKnown() && wholeArguments(args) {
+				return cty.NilVal, errors.New("an argument is null, and a value is needed")
 			}
 			var s size
 			return v, s.add(v)

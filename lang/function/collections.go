@@ -33,10 +33,10 @@ func collectionFunctions() []entry {
 		{"one(list)", "The only element of a list, set or tuple; null where it is empty. An error where there are more.", bounded(one, nil)},
 		{"range(start, limit, step...)", "Numbers from start up to limit, which is left out; with one argument, from 0 up to it.", bounded(stdlib.RangeFunc, nil)},
 		{"reverse(list)", "The list in reverse order.", bounded(stdlib.ReverseListFunc, nil)},
-		{"setintersection(sets...)", "The elements that all sets hold.", bounded(stdlib.SetIntersectionFunc, nil)},
+		{"setintersection(set, sets...)", "The elements that all sets hold.", bounded(stdlib.SetIntersectionFunc, nil)},
 		{"setproduct(sets...)", "Every combination of one element of each set or list.", bounded(stdlib.SetProductFunc, checkSetProduct)},
 		{"setsubtract(a, b)", "The elements of set a that set b does not hold.", bounded(stdlib.SetSubtractFunc, nil)},
-		{"setunion(sets...)", "The elements that any of the sets holds.", bounded(stdlib.SetUnionFunc, nil)},
+		{"setunion(set, sets...)", "The elements that any of the sets holds.", bounded(stdlib.SetUnionFunc, nil)},
 		{"slice(list, start, end)", "The elements from index start up to index end, which is left out.", bounded(stdlib.SliceFunc, nil)},
 		{"sort(list)", "The strings of the list in order of their code points.", bounded(stdlib.SortFunc, nil)},
 		{"transpose(map)", "A map of lists of strings turned around: every string with the keys that hold it.", bounded(transpose, nil)},
@@ -79,7 +79,7 @@ func quantifier(all bool) function.Function {
 }
 
 var coalesce = function.New(&function.Spec{
-	VarParam: &function.Parameter{Name: "values", Type: cty.DynamicPseudoType, AllowNull: true},
+	VarParam: &function.Parameter{Name: "values", Type: cty.DynamicPseudoType, AllowNull: true, AllowDynamicType: true},
 	Type: func(args []cty.Value) (cty.Type, error) {
 		types := make([]cty.Type, len(args))
 		for i, a := range args {
@@ -159,7 +159,7 @@ var length = function.New(&function.Spec{
 
 var lookup = function.New(&function.Spec{
 	Params:   []function.Parameter{{Name: "map", Type: cty.DynamicPseudoType}, {Name: "key", Type: cty.String}},
-	VarParam: &function.Parameter{Name: "default", Type: cty.DynamicPseudoType, AllowNull: true},
+	VarParam: &function.Parameter{Name: "default", Type: cty.DynamicPseudoType, AllowNull: true, AllowDynamicType: true},
 	Type:     function.StaticReturnType(cty.DynamicPseudoType),
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 		if len(args) > 3 {

@@ -122,7 +122,7 @@ func checkYAML(args []cty.Value) error {
 			indicators++
 			rest = strings.TrimLeft(rest[1:], " \t")
 		}
-		if indicators > MaxNesting || len(line)-len(strings.TrimLeft(line, " \t")) > 4*MaxNesting && rest != "" {
+		if indicators > MaxNesting || len(line)-len(strings.TrimLeft(line, " \t")) > 4*MaxNesting && strings.TrimSpace(line) != "" {
 			return tooDeep()
 		}
 		for _, c := range line {
