@@ -87,7 +87,7 @@ func Signal(id Identity, sig syscall.Signal) error {
 	if id.PID <= 1 {
 		return fmt.Errorf("signal process %d: not a process of ours", id.PID)
 	}
-	err := signal(id, sig)
+	err := send(id, sig)
 	if errors.Is(err, unix.ESRCH) {
 		err = ErrGone
 	}

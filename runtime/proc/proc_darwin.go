@@ -75,7 +75,7 @@ func carries(pid int, claim string) bool {
 	return false
 }
 
-func signal(id Identity, sig syscall.Signal) error {
+func send(id Identity, sig syscall.Signal) error {
 	if !id.Alive() {
 		return ErrGone
 	}

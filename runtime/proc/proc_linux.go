@@ -100,9 +100,9 @@ func carries(pid int, claim string) bool {
 	return false
 }
 
-// signal holds the process by a descriptor while it compares the start time,
+// send holds the process by a descriptor while it compares the start time,
 // so that the pid cannot be reused in between.
-func signal(id Identity, sig syscall.Signal) error {
+func send(id Identity, sig syscall.Signal) error {
 	fd, err := unix.PidfdOpen(id.PID, 0)
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
 		// A kernel before 5.3, or a sandbox that forbids the call.

@@ -43,7 +43,17 @@ type stamp struct {
 
 // NewWatcher starts a watcher without files. It ends with Close.
 func NewWatcher() (*Watcher, error) {
-	w := &Watcher{
+	w := newWatcher()
+	// Without file events (limits of the host, exotic systems) the sweep does.
+	if events, err := fsnotify.NewWatcher(); err == nil {
+		w.events = events
+	}
+	go w.run()
+	return w, nil
+}
+
+func newWatcher() *Watcher {
+	return &Watcher{
 		changed: make(chan string),
 		added:   make(chan string, 1),
 		stop:    make(chan struct{}),
@@ -51,12 +61,6 @@ func NewWatcher() (*Watcher, error) {
 		files:   map[string]stamp{},
 		folders: map[string]int{},
 	}
-	// Without file events (limits of the host, exotic systems) the sweep does.
-	if events, err := fsnotify.NewWatcher(); err == nil {
-		w.events = events
-	}
-	go w.run()
-	return w, nil
 }
 
 // Add watches a file, which need not exist yet; its folder should. Where it
