@@ -29,14 +29,25 @@ func (anthropic) read(_ string, body []byte) (call, error) {
 	c := call{model: r.Model, whole: !r.Stream}
 	for _, m := range r.Messages {
 		var blocks []struct {
-			Type string `json:"type"`
+			Type    string          `json:"type"`
+			Text    string          `json:"text"`
+			Content json.RawMessage `json:"content"`
 		}
-		if json.Unmarshal(m.Content, &blocks) != nil {
-			continue // one text
+		var whole string
+		if json.Unmarshal(m.Content, &whole) == nil {
+			c.say(whole)
+			continue
+		}
+		if err := json.Unmarshal(m.Content, &blocks); err != nil {
+			return call{}, err
 		}
 		for _, b := range blocks {
-			if b.Type == "tool_result" {
+			switch b.Type {
+			case "text":
+				c.say(b.Text)
+			case "tool_result":
 				c.results++
+				c.result = string(b.Content)
 			}
 		}
 	}
@@ -46,7 +57,7 @@ func (anthropic) read(_ string, body []byte) (call, error) {
 	return c, nil
 }
 
-func (anthropic) answer(w *events, c call, s Step) {
+func (anthropic) answer(w *events, c call, s Step, read string) {
 	usage := object{"input_tokens": usageInput - usageCached, "cache_creation_input_tokens": 0, "cache_read_input_tokens": usageCached, "output_tokens": usageOutput}
 	stop := "end_turn"
 	var blocks []object
@@ -54,6 +65,9 @@ func (anthropic) answer(w *events, c call, s Step) {
 		blocks = append(blocks, object{"type": "text", "text": s.Text})
 	}
 	switch {
+	case read != "":
+		stop = "tool_use"
+		blocks = append(blocks, object{"type": "tool_use", "id": fmt.Sprintf("toolu_story_%d", c.results), "name": "Read", "input": object{"file_path": read}})
 	case s.Shell != "":
 		stop = "tool_use"
 		blocks = append(blocks, object{"type": "tool_use", "id": fmt.Sprintf("toolu_story_%d", c.results), "name": "Bash", "input": object{"command": s.Shell, "description": "Do the step"}})

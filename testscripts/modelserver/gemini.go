@@ -13,7 +13,9 @@ type gemini struct{}
 func (gemini) read(path string, body []byte) (call, error) {
 	var r struct {
 		Contents []struct {
+			Role  string `json:"role"`
 			Parts []struct {
+				Text     string          `json:"text"`
 				Response json.RawMessage `json:"functionResponse"`
 			} `json:"parts"`
 		} `json:"contents"`
@@ -36,6 +38,10 @@ func (gemini) read(path string, body []byte) (call, error) {
 		for _, p := range content.Parts {
 			if len(p.Response) > 0 {
 				c.results++
+				c.result = string(p.Response)
+			}
+			if content.Role == "user" && p.Text != "" {
+				c.say(p.Text)
 			}
 		}
 	}
@@ -47,13 +53,15 @@ func (gemini) read(path string, body []byte) (call, error) {
 	return c, nil
 }
 
-func (gemini) answer(w *events, c call, s Step) {
+func (gemini) answer(w *events, c call, s Step, read string) {
 	var parts []object
 	if s.Text != "" {
 		parts = append(parts, object{"text": s.Text})
 	}
 	finish := "STOP"
 	switch {
+	case read != "":
+		parts = append(parts, object{"functionCall": object{"name": "read_file", "args": object{"file_path": read}}})
 	case s.Shell != "":
 		parts = append(parts, object{"functionCall": object{"name": "run_shell_command", "args": object{"command": s.Shell, "description": "Do the step"}}})
 	case s.Refuse:

@@ -30,7 +30,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return 1
 	}
 	for _, r := range s.Requests() {
-		fmt.Fprintf(stdout, "%s %s model=%s step=%d tools=%d\n", r.Method, r.Path, r.Model, r.Step, len(r.Tools))
+		fmt.Fprintf(stdout, "%s %s model=%s step=%d tools=%d result=%q\n", r.Method, r.Path, r.Model, r.Step, len(r.Tools), r.Result)
 	}
 	return 0
 }

@@ -2,6 +2,7 @@ package modelserver
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 )
@@ -13,7 +14,10 @@ func (openai) read(_ string, body []byte) (call, error) {
 	var r struct {
 		Model string `json:"model"`
 		Input []struct {
-			Type string `json:"type"`
+			Type    string          `json:"type"`
+			Role    string          `json:"role"`
+			Content json.RawMessage `json:"content"`
+			Output  json.RawMessage `json:"output"`
 		} `json:"input"`
 		Tools []struct {
 			Type string `json:"type"`
@@ -31,6 +35,17 @@ func (openai) read(_ string, body []byte) (call, error) {
 		switch i.Type {
 		case "function_call_output", "custom_tool_call_output", "local_shell_call_output":
 			c.results++
+			c.result = string(i.Output)
+		case "message":
+			var parts []struct {
+				Text string `json:"text"`
+			}
+			if i.Role != "user" || json.Unmarshal(i.Content, &parts) != nil {
+				continue
+			}
+			for _, p := range parts {
+				c.say(p.Text)
+			}
 		}
 	}
 	for _, t := range r.Tools {
@@ -51,10 +66,10 @@ func (c call) shellCall(command string) object {
 	case slices.Contains(c.tools, "shell_command"):
 		name, args = "shell_command", object{"command": command}
 	}
-	return object{"type": "function_call", "id": "fc_story_1", "call_id": "call_story_1", "name": name, "arguments": string(mustJSON(args)), "status": "completed"}
+	return object{"type": "function_call", "id": fmt.Sprintf("fc_story_%d", c.results), "call_id": fmt.Sprintf("call_story_%d", c.results), "name": name, "arguments": string(mustJSON(args)), "status": "completed"}
 }
 
-func (openai) answer(w *events, c call, s Step) {
+func (openai) answer(w *events, c call, s Step, read string) {
 	response := object{"id": "resp_story", "object": "response", "model": c.model, "status": "in_progress", "output": []object{}}
 	w.send("response.created", object{"type": "response.created", "response": response})
 	var items []object
@@ -62,7 +77,10 @@ func (openai) answer(w *events, c call, s Step) {
 		part := object{"type": "output_text", "text": s.Text, "annotations": []string{}}
 		items = append(items, object{"type": "message", "id": "msg_story", "role": "assistant", "status": "completed", "content": []object{part}})
 	}
-	if s.Shell != "" {
+	switch {
+	case read != "":
+		items = append(items, c.shellCall("cat '"+read+"'"))
+	case s.Shell != "":
 		items = append(items, c.shellCall(s.Shell))
 	}
 	for i, item := range items {

@@ -1,6 +1,7 @@
 package modelserver
 
 import (
+	"regexp"
 	"time"
 )
 
@@ -8,10 +9,15 @@ import (
 // with more tool results than steps gets the last step again.
 type Script []Step
 
-// Step is one answer. Of Shell, Status, Silence and Cut at most one is set.
+// Step is one answer. Of Shell, Read, Status, Silence and Cut at most one is set.
 type Step struct {
-	// Text is what the model says; with Shell, before the call.
+	// Text is what the model says; with a tool call, before it.
 	Text string
+	// Reply makes Text from what the CLI sent of the user's side.
+	Reply func(prompt string) string
+	// Read asks the CLI to read, with its own tool, the inputs index that an
+	// okstra prompt names.
+	Read bool
 	// Shell is a command line that the CLI is asked to run with its own tool.
 	Shell string
 	// Status answers with an HTTP error, Kind and Message in the form of the
@@ -48,6 +54,8 @@ func Scripts() map[string]Script {
 		"story-text":    {{Text: "A final text, in one line."}},
 		"story-meddle":  {{Text: "I will write into the project.", Shell: tryToWrite}, {Text: "I tried to write."}},
 		"story-slow":    {{Text: "This takes a while.", Shell: `sleep 20; ` + WriteResult}, {Text: "The result is written."}},
+		"story-read":    {{Text: "I will read what I was given.", Read: true}, {Text: "I read it."}},
+		"story-analyst": {{Reply: analyse}},
 		"story-empty":   {{Text: ""}},
 		"story-silence": {{Silence: true}},
 		"story-cut":     {{Cut: true}},
@@ -66,6 +74,29 @@ func Scripts() map[string]Script {
 		},
 	}
 }
+
+// analyse plays an analyst in each round: it judges the findings that its
+// prompt holds, and reports one of its own where there are none.
+func analyse(prompt string) string {
+	asked := findingHeads.FindAllStringSubmatch(prompt, -1)
+	if len(asked) == 0 {
+		return "There is one defect.\n\n=== okstra:emit ===\n" +
+			`{"format":"okstra.findings/1","findings":[{"id":"F1","title":"The greeting is too short","severity":"minor",` +
+			`"location":"README:1","claim":"The greeting has one word.","evidence":"README:1 says hi."}]}` + "\n"
+	}
+	var verdicts []object
+	for _, a := range asked {
+		verdicts = append(verdicts, object{"finding": a[1], "verdict": "agree", "basis": "README:1 was read; it says hi."})
+	}
+	return "I looked at each finding.\n\n=== okstra:emit ===\n" + string(mustJSON(object{"format": "okstra.verdicts/1", "verdicts": verdicts})) + "\n"
+}
+
+var (
+	// findingHeads are the headings of findings in a judge's prompt.
+	findingHeads = regexp.MustCompile("(?m)^### `([^`\\s]+/[^`\\s]+)`$")
+	// indexPath is where a prompt names its inputs.
+	indexPath = regexp.MustCompile(`are listed in (/\S+?\.json)`)
+)
 
 // kindContext asks for the API's own form of a prompt that is too long.
 const kindContext = "context"

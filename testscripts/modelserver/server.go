@@ -32,6 +32,7 @@ type Request struct {
 	Model  string
 	Step   int
 	Tools  []string // names of the tools that the CLI offered
+	Result string   // what its last tool call gave
 }
 
 // Start starts a server on a free port, or on port where it is not 0.
@@ -73,8 +74,8 @@ func (s *Server) Requests() []Request {
 type dialect interface {
 	// read takes model, tool results and offered tools from a request.
 	read(path string, body []byte) (call, error)
-	// answer writes a step.
-	answer(w *events, c call, s Step)
+	// answer writes a step; read is the file to read with Step.Read.
+	answer(w *events, c call, s Step, read string)
 	// fail writes an HTTP error.
 	fail(w http.ResponseWriter, s Step)
 }
@@ -82,10 +83,15 @@ type dialect interface {
 // call is a request as far as a script needs it.
 type call struct {
 	model   string
-	results int // tool results in it
+	prompt  string // what the user's side said, tool results apart
+	results int    // tool results in it
+	result  string // the last of them
 	tools   []string
 	whole   bool // one JSON answer instead of a stream
 }
+
+// say adds to the user's side.
+func (c *call) say(text string) { c.prompt += text + "\n" }
 
 func dialectOf(path string) dialect {
 	switch {
@@ -118,9 +124,20 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	step := s.step(c)
-	s.note(Request{Method: r.Method, Path: r.URL.Path, Model: c.model, Step: c.results, Tools: c.tools})
+	s.note(Request{Method: r.Method, Path: r.URL.Path, Model: c.model, Step: c.results, Tools: c.tools, Result: c.result})
+	if step.Reply != nil {
+		step.Text = step.Reply(c.prompt)
+	}
+	path := ""
+	if step.Read {
+		if m := indexPath.FindStringSubmatch(c.prompt); m != nil {
+			path = m[1]
+		}
+	}
 
 	switch {
+	case step.Read && path == "":
+		http.Error(w, "the prompt names no inputs index", http.StatusBadRequest)
 	case step.Silence:
 		<-r.Context().Done()
 	case step.Status != 0:
@@ -130,7 +147,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		d.fail(w, step)
 	default:
-		d.answer(&events{w: w, whole: c.whole, cut: step.Cut}, c, step)
+		d.answer(&events{w: w, whole: c.whole, cut: step.Cut}, c, step, path)
 		if step.Cut {
 			hangUp(w)
 		}
