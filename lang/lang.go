@@ -6,6 +6,7 @@
 package lang
 
 import (
+	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/afero"
 
 	"github.com/okstra/okstra/lang/plan"
@@ -50,16 +51,52 @@ type RunInfo struct {
 	Name        string
 	Description string
 	TaskType    string
+	Task        plan.Task
 	Default     bool
 	Rounds      []string
 	Declared    plan.Position
 }
 
-// Definition is a loaded, decoded and reference-checked definition. The
-// implementation holds the typed blocks.
+// Definition is a loaded, decoded and reference-checked definition. It is not
+// safe for concurrent use.
 type Definition struct {
 	ProjectRoot string // absolute
 	Path        string // absolute path of the file or folder
+
+	source Source
+	folder string // of Path, absolute
+	failed bool   // Load reported errors: there will be no plan
+
+	files           map[string]*hcl.File // by the name in ranges
+	places          map[string]place     // the same
+	definitionFiles []definitionFile
+	catalogSource   []byte
+
+	settings     *settings
+	variables    map[string]*variable
+	locals       map[string]*local
+	providers    map[string]*provider
+	participants map[string]*participant
+	roles        map[string]*role
+	duties       map[string]*duty
+	taskTypes    map[string]*taskType
+	runs         map[string]*run
+	runOrder     []string // as written
+	overrides    []plan.Override
+	defaultRun   string
+	heads        map[string]head
+
+	functionNames []string
+	usesGit       bool
+	reader        *reader
+	eval          *evaluator
+	base          reads // what loading itself read
+}
+
+// definitionFile is a file that was parsed.
+type definitionFile struct {
+	path string
+	src  []byte
 }
 
 // Secrets gives the value of a sensitive variable.
@@ -70,4 +107,13 @@ type Compiled struct {
 	Plan *plan.Plan // without State, Difference and WorstCase, and with Observed.Git only
 	// Secrets fills the sensitive variables that worker environments name.
 	Secrets Secrets
+}
+
+// CompileOptions are the parts of a request that a definition does not hold.
+type CompileOptions struct {
+	// ProgramsRequired makes a program that is not there an error (plan,
+	// apply) and not a warning (validate).
+	ProgramsRequired bool
+	// After is the run reference whose report the new run takes as an input.
+	After string
 }

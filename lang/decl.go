@@ -1,0 +1,250 @@
+package lang
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+// decl is what every declared block has: its name, where it is written, and
+// its attributes, not evaluated.
+type decl struct {
+	doc    *BlockDoc
+	name   string
+	header hcl.Range
+	attrs  map[string]*hcl.Attribute
+	unit   *unit
+	// replaced holds what overrides and extends put something else in place
+	// of, the oldest first.
+	replaced map[string][]*hcl.Attribute
+	used     bool
+}
+
+// attr returns an attribute or nil.
+func (d *decl) attr(name string) *hcl.Attribute {
+	if d == nil {
+		return nil
+	}
+	return d.attrs[name]
+}
+
+// all returns an attribute with everything that it was put in place of, the
+// nearest last, for what is merged key by key.
+func (d *decl) all(name string) []*hcl.Attribute {
+	a := d.attr(name)
+	if a == nil {
+		return nil
+	}
+	return append(slices.Clip(d.replaced[name]), a)
+}
+
+// put lays over's attributes over d's.
+func (d *decl) put(over *decl) {
+	for name, a := range over.attrs {
+		if old, ok := d.attrs[name]; ok {
+			if d.replaced == nil {
+				d.replaced = map[string][]*hcl.Attribute{}
+			}
+			d.replaced[name] = append(slices.Clip(d.replaced[name]), old)
+		}
+		if older := over.replaced[name]; len(older) > 0 {
+			if d.replaced == nil {
+				d.replaced = map[string][]*hcl.Attribute{}
+			}
+			d.replaced[name] = append(slices.Clip(d.replaced[name]), older...)
+		}
+		d.attrs[name] = a
+	}
+}
+
+// copy returns a decl whose attributes can be laid over without changing d.
+func (d *decl) copy() *decl {
+	c := *d
+	c.attrs = maps.Clone(d.attrs)
+	c.replaced = maps.Clone(d.replaced)
+	return &c
+}
+
+// foreign are words of other tools, and what they are called here.
+var foreign = map[string]string{
+	"depends_on": "after",
+	"needs":      "after",
+	"cwd":        "dir",
+	"workdir":    "dir",
+	"inherits":   "extends",
+	"matrix":     "for_each",
+	"count":      "for_each",
+	"job":        "run or round",
+	"target":     "run or round",
+	"stage":      "run or round",
+	"include":    "import",
+	"module":     "import",
+	"secrets":    "env with a sensitive variable",
+	"agent":      "participant",
+	"worker":     "participant",
+	"cmd":        "command",
+	"entrypoint": "command",
+}
+
+func foreignWord(word string, doc *BlockDoc) (string, bool) {
+	if word == "prompt" && doc != nil && doc.Path == "duty" {
+		return "instructions", true
+	}
+	w, ok := foreign[word]
+	return w, ok
+}
+
+// rootDoc describes the top level of a file.
+var rootDoc = &BlockDoc{Blocks: []string{"okstra", "import", "override", "variable", "locals", "provider", "participant", "role", "duty", "task_type", "run"}}
+
+// content closes a body with the one complete schema of its block. What HCL
+// says of unknown and missing things is said again in okstra's words.
+func (l *loader) content(body hcl.Body, doc *BlockDoc, required bool) *hcl.BodyContent {
+	c, diags := body.Content(doc.schema(required))
+	for _, d := range diags {
+		l.diags = append(l.diags, l.reword(d, doc))
+	}
+	if c == nil {
+		c = &hcl.BodyContent{Attributes: hcl.Attributes{}}
+	}
+	return c
+}
+
+func (l *loader) reword(d *hcl.Diagnostic, doc *BlockDoc) *hcl.Diagnostic {
+	if d.Subject == nil {
+		return d
+	}
+	word := ""
+	if f := l.def.files[d.Subject.Filename]; f != nil && d.Subject.CanSliceBytes(f.Bytes) {
+		word = strings.Trim(string(d.Subject.SliceBytes(f.Bytes)), `"`)
+	}
+	where := "at the top of a file"
+	if doc != rootDoc {
+		where = "in " + doc.title()
+	}
+	var attrs, blocks []string
+	for _, a := range doc.Attributes {
+		attrs = append(attrs, a.Name)
+	}
+	for _, b := range doc.Blocks {
+		blocks = append(blocks, blockDocs[b].typeName())
+	}
+	summary, what, known := "", "", attrs
+	switch {
+	case d.Summary == "Unsupported argument":
+		summary, what = SummaryUnknownAttribute, "attribute"
+		if slices.Contains(blocks, word) {
+			return fault(*d.Subject, SummaryUnknownAttribute, "%s is a block: write %s { … }, without an equals sign.", word, word)
+		}
+		known = append(known, blocks...)
+	case d.Summary == "Unsupported block type":
+		summary, what, known = SummaryUnknownBlock, "block", blocks
+		if a := doc.attr(word); a != nil {
+			return fault(*d.Subject, SummaryUnknownBlock, "%s is an attribute: write %s = …, with an equals sign.", word, word)
+		}
+	case d.Summary == "Extraneous JSON object property" && doc == rootDoc:
+		summary, what, known = SummaryUnknownBlock, "block", blocks
+	case d.Summary == "Extraneous JSON object property":
+		summary, what, known = SummaryUnknownAttribute, "attribute", append(attrs, blocks...)
+	case d.Summary == "Missing required argument":
+		d.Summary = SummaryMissingAttribute
+		for _, a := range doc.Attributes {
+			if a.Required && strings.Contains(d.Detail, `"`+a.Name+`"`) {
+				d.Detail = fmt.Sprintf("%s needs the attribute %s (%s): %s", upper(doc.title()), a.Name, a.Type, a.Description)
+			}
+		}
+		return d
+	case strings.HasPrefix(d.Summary, "Extraneous label"), strings.HasPrefix(d.Summary, "Missing block label"),
+		strings.HasPrefix(d.Summary, "Missing ") && strings.Contains(d.Summary, " for "):
+		d.Summary = SummaryLabels
+		return d
+	default:
+		return d
+	}
+	if here, ok := foreignWord(word, doc); ok {
+		return fault(*d.Subject, summary, "There is no %s %q %s. In okstra this is called %s.", what, word, where, here)
+	}
+	return fault(*d.Subject, summary, "There is no %s %q %s.%s", what, word, where, meant(word, known))
+}
+
+// title names the block for a sentence: "a round".
+func (b *BlockDoc) title() string {
+	name := b.typeName()
+	if strings.ContainsRune("aeiou", rune(name[0])) {
+		return "an " + name + " block"
+	}
+	return "a " + name + " block"
+}
+
+func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// declare makes the decl of a block and notes its expressions for checking.
+func (l *loader) declare(doc *BlockDoc, name string, b *hcl.Block, c *hcl.BodyContent) decl {
+	d := decl{doc: doc, name: name, header: b.DefRange, attrs: map[string]*hcl.Attribute(c.Attributes), unit: l.unit}
+	if d.attrs == nil {
+		d.attrs = map[string]*hcl.Attribute{}
+	}
+	return d
+}
+
+var (
+	nameForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
+	taskForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	reverify = regexp.MustCompile(`^reverify-r[0-9]+$`)
+)
+
+// checkName reports a name that may not be one; what is the kind of thing.
+func (l *loader) checkName(what, name string, at hcl.Range) bool {
+	switch {
+	case !nameForm.MatchString(name):
+		l.fault(at, SummaryName, "The %s name %q must start with a letter, go on with letters, digits, _ and -, and have at most 64 characters.", what, name)
+	case strings.Contains(name, "-worker-"):
+		l.fault(at, SummaryName, "The %s name %q may not contain -worker-, which marks result files.", what, name)
+	case what == "round" && (name == "initial" || name == "retry" || name == "report-writer" || reverify.MatchString(name)):
+		l.fault(at, SummaryName, "A round may not be called %q: dispatches and batches of okstra's own are called that.", name)
+	default:
+		return true
+	}
+	return false
+}
+
+// labelRange is where the i-th label of a block stands.
+func labelRange(b *hcl.Block, i int) hcl.Range {
+	if i < len(b.LabelRanges) {
+		return b.LabelRanges[i]
+	}
+	return b.DefRange
+}
+
+func (l *loader) fault(at hcl.Range, summary, detail string, args ...any) {
+	l.diags = append(l.diags, fault(at, summary, detail, args...))
+}
+
+// distinct reports inner blocks (or rounds) of one name in one body; seen maps
+// the lower-case name to the first place.
+func (l *loader) distinct(what, name string, at hcl.Range, seen map[string]hcl.Range) bool {
+	key := strings.ToLower(name)
+	if first, ok := seen[key]; ok {
+		l.fault(at, SummaryDuplicate, "The %s %q is defined twice here; the first stands at %s. Names must differ in more than case.", what, name, first)
+		return false
+	}
+	seen[key] = at
+	return true
+}
+
+// single returns the one inner block of a type, or nil, and reports more.
+func (l *loader) single(c *hcl.BodyContent, typeName string) *hcl.Block {
+	var first *hcl.Block
+	for _, b := range c.Blocks.OfType(typeName) {
+		if first != nil {
+			l.fault(b.DefRange, SummaryDuplicate, "There may be one %s block here; the first stands at %s.", typeName, first.DefRange)
+			continue
+		}
+		first = b
+	}
+	return first
+}

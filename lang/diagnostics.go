@@ -1,0 +1,170 @@
+package lang
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agext/levenshtein"
+	"github.com/hashicorp/hcl/v2"
+)
+
+// Summaries of diagnostics: one text for each kind of mistake. Tests and tools
+// may key on them.
+const (
+	SummaryNotFound           = "Definition not found"
+	SummaryAmbiguous          = "More than one definition"
+	SummaryUnreadable         = "File cannot be read"
+	SummaryLeavesRoot         = "Path leaves the project"
+	SummaryVersion            = "okstra version not met"
+	SummaryUnknownAttribute   = "Unknown attribute"
+	SummaryUnknownBlock       = "Unknown block"
+	SummaryMissingAttribute   = "Missing attribute"
+	SummaryLabels             = "Wrong labels"
+	SummaryDuplicate          = "Duplicate definition"
+	SummaryName               = "Name not allowed"
+	SummaryUnknownReference   = "Unknown reference"
+	SummaryNotInScope         = "Not in scope here"
+	SummaryUnknownFunction    = "Unknown function"
+	SummaryWrongType          = "Wrong type"
+	SummaryWrongValue         = "Value not allowed"
+	SummaryOutOfRange         = "Value out of range"
+	SummaryTooLarge           = "Value too large"
+	SummaryNUL                = "NUL character"
+	SummaryCycle              = "Definition refers to itself"
+	SummaryImportCycle        = "Imports form a ring"
+	SummaryImport             = "Import cannot be followed"
+	SummaryOverride           = "Nothing to override"
+	SummaryOverrideOwn        = "Override of an own definition"
+	SummaryCatalogOnly        = "Only the catalog defines this"
+	SummaryVariableMissing    = "Variable has no value"
+	SummaryVariableInvalid    = "Variable not valid"
+	SummaryVariableUndeclared = "Variable not declared"
+	SummarySensitive          = "Sensitive value outside env"
+	SummarySymbolic           = "Path not known yet"
+	SummaryNoRun              = "No such run"
+	SummaryRunEmpty           = "Run has nothing to do"
+	SummarySameTask           = "Two runs of one task"
+	SummaryAfter              = "Round cannot wait for this"
+	SummaryEmptyTo            = "Nobody to do it"
+	SummaryDuplicateWorker    = "Duplicate assignment"
+	SummaryPhaseOrder         = "Implementation phase order"
+	SummaryExecutors          = "More than one executor"
+	SummaryReportWriter       = "Report-writer round needs one worker"
+	SummaryReverify           = "Nothing to verify again"
+	SummaryReverifyFew        = "Too few analysts to verify again"
+	SummaryRoundKind          = "Two rounds of one kind"
+	SummaryConvergence        = "Convergence outside a reverify round"
+	SummaryWriter             = "Role may not write"
+	SummaryRequiredRole       = "Required role missing"
+	SummaryResultRead         = "Result file with read access"
+	SummaryBudget             = "Budget cannot be counted"
+	SummaryCommand            = "Provider has no command"
+	SummaryProgram            = "Program cannot be started"
+	SummaryModel              = "Model not known"
+	SummaryParameter          = "Parameter not given"
+	SummaryForEach            = "for_each cannot use this"
+	SummaryTooMany            = "Too many workers"
+	SummaryTooLong            = "Names too long for a file"
+	SummaryInput              = "Input not there"
+	SummaryPlaceholder        = "Placeholder left as it is"
+	SummaryUnused             = "Never used"
+)
+
+// fault makes an error diagnostic at a place.
+func fault(at hcl.Range, summary, detail string, args ...any) *hcl.Diagnostic {
+	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: fmt.Sprintf(detail, args...), Subject: at.Ptr()}
+}
+
+// caution makes a warning diagnostic at a place.
+func caution(at hcl.Range, summary, detail string, args ...any) *hcl.Diagnostic {
+	d := fault(at, summary, detail, args...)
+	d.Severity = hcl.DiagWarning
+	return d
+}
+
+// bare makes an error diagnostic that has no place in a file.
+func bare(summary, detail string, args ...any) *hcl.Diagnostic {
+	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: fmt.Sprintf(detail, args...)}
+}
+
+// nearest returns the name most like the given one, or "".
+func nearest(given string, names []string) string {
+	best, bestDistance := "", 1+max(2, len(given)/3)
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		d := levenshtein.Distance(strings.ToLower(given), strings.ToLower(name), nil)
+		if d < bestDistance {
+			best, bestDistance = name, d
+		}
+	}
+	if best == "" && len(given) >= 3 {
+		for _, name := range slices.Sorted(slices.Values(names)) {
+			if strings.HasPrefix(name, given) {
+				return name
+			}
+		}
+	}
+	return best
+}
+
+// meant returns " Did you mean X?" for the nearest name, else a list of the
+// names where it is short, else "".
+func meant(given string, names []string) string {
+	if n := nearest(given, names); n != "" {
+		return fmt.Sprintf(" Did you mean %s?", n)
+	}
+	if len(names) > 0 && len(names) <= 12 {
+		return fmt.Sprintf(" Known: %s.", strings.Join(slices.Sorted(slices.Values(names)), ", "))
+	}
+	return ""
+}
+
+// oneOf joins names for a sentence: "a, b or c".
+func oneOf(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+}
+
+// tidy sorts diagnostics (errors and warnings apart, then file and place) and
+// drops repeats: one faulty expression of a duty is one mistake, however many
+// workers it is evaluated for.
+func tidy(diags hcl.Diagnostics) hcl.Diagnostics {
+	if len(diags) == 0 {
+		return nil
+	}
+	type key struct {
+		severity        hcl.DiagnosticSeverity
+		summary, detail string
+		at              hcl.Range
+	}
+	keyOf := func(d *hcl.Diagnostic) key {
+		k := key{severity: d.Severity, summary: d.Summary, detail: d.Detail}
+		if d.Subject != nil {
+			k.at = *d.Subject
+		}
+		return k
+	}
+	seen := make(map[key]bool, len(diags))
+	out := make(hcl.Diagnostics, 0, len(diags))
+	for _, d := range diags {
+		if k := keyOf(d); !seen[k] {
+			seen[k] = true
+			out = append(out, d)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *hcl.Diagnostic) int {
+		ka, kb := keyOf(a), keyOf(b)
+		return cmp.Or(
+			cmp.Compare(kb.severity, ka.severity), // DiagWarning is the greater one: warnings first, errors last and nearest to the prompt
+			cmp.Compare(ka.at.Filename, kb.at.Filename),
+			cmp.Compare(ka.at.Start.Byte, kb.at.Start.Byte),
+			cmp.Compare(ka.at.End.Byte, kb.at.End.Byte),
+			cmp.Compare(ka.summary, kb.summary),
+			cmp.Compare(ka.detail, kb.detail),
+		)
+	})
+	return out
+}

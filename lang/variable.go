@@ -1,0 +1,378 @@
+package lang
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/ext/typeexpr"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/okstra/okstra/lang/guard"
+	"github.com/okstra/okstra/lang/plan"
+)
+
+// envPrefix starts the environment variables that give variables.
+const envPrefix = "OKSTRA_VAR_"
+
+// varsFile is read where it stands beside the definition.
+const varsFile = "okstra.vars.hcl"
+
+// typed is a type constraint with the defaults of optional object attributes.
+type typed struct {
+	ty       cty.Type
+	defaults *typeexpr.Defaults
+}
+
+// conform converts a value, the defaults of its optional attributes filled in.
+func (t typed) conform(v cty.Value) (cty.Value, error) {
+	if t.defaults != nil && !v.IsNull() {
+		v = t.defaults.Apply(v)
+	}
+	return convert.Convert(v, t.ty)
+}
+
+// typeOf reads a type attribute; without one any type will do.
+func (l *loader) typeOf(a *hcl.Attribute) typed {
+	if a == nil {
+		return typed{ty: cty.DynamicPseudoType}
+	}
+	ty, defaults, diags := typeexpr.TypeConstraintWithDefaults(a.Expr)
+	if diags.HasErrors() {
+		l.fault(a.Expr.Range(), SummaryWrongType, "This is not a type. Write string, number, bool, any, or list(…), set(…), map(…), object({…}), tuple([…]) of types.")
+		return typed{ty: cty.DynamicPseudoType}
+	}
+	return typed{ty: ty, defaults: defaults}
+}
+
+// variable is a declared variable, with its value once that is settled.
+type variable struct {
+	decl
+	typed       typed
+	sensitive   bool
+	validations []*decl
+
+	value  cty.Value // the real one; DynamicVal where it failed
+	source string    // as in plan.Variable
+}
+
+func (l *loader) variable(b *hcl.Block, name string, override bool) *variable {
+	doc := blockDocs["variable"]
+	c := l.content(b.Body, doc, true)
+	v := &variable{decl: l.declare(doc, name, b, c), value: cty.DynamicVal}
+	v.typed = l.typeOf(v.attr("type"))
+	v.sensitive, _ = l.literalBool(v.attr("sensitive"))
+	l.literalString(v.attr("description"))
+	l.note(&v.decl, "")
+	for _, inner := range c.Blocks.OfType("validation") {
+		val := l.leaf("variable > validation", inner)
+		val.name = name // whose variable the condition may use
+		v.validations = append(v.validations, val)
+	}
+	if v.sensitive && v.attr("type") != nil && !v.typed.ty.IsPrimitiveType() {
+		l.fault(v.attr("type").Expr.Range(), SummaryWrongType, "A sensitive variable is a string, a number or a bool, since it can only become part of an environment value.")
+		v.typed = typed{ty: cty.String}
+	} else if v.sensitive && v.attr("type") == nil {
+		v.typed = typed{ty: cty.String}
+	}
+	return v
+}
+
+func (v *variable) put(over *variable) {
+	v.decl.put(&over.decl)
+	if over.attr("type") != nil {
+		v.typed = over.typed
+	}
+	if over.attr("sensitive") != nil {
+		v.sensitive = over.sensitive
+	}
+	v.validations = append(v.validations, over.validations...)
+}
+
+// given is one value that somebody gave for a variable, not evaluated: either
+// text or an expression of a values file.
+type given struct {
+	source string
+	text   string
+	expr   hcl.Expression // nil: text
+	at     hcl.Range      // of the expression, or zero
+}
+
+// gather collects what is given for variables, weakest first, the strongest
+// of each name left standing.
+func (l *loader) gather() map[string]given {
+	out := map[string]given{}
+	for _, entry := range l.src.World.Environ() {
+		name, value, ok := strings.Cut(entry, "=")
+		if name, isVar := strings.CutPrefix(name, envPrefix); ok && isVar {
+			out[name] = given{source: envPrefix + name, text: value}
+		}
+	}
+	if auto := filepath.Join(l.def.folder, varsFile); l.exists(auto) {
+		l.gatherFile(auto, out)
+	}
+	for _, arg := range l.src.Vars {
+		if arg.File != "" {
+			path := arg.File
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(l.src.Dir, path)
+			}
+			l.gatherFile(path, out)
+			continue
+		}
+		name, value, ok := strings.Cut(arg.Var, "=")
+		if !ok {
+			l.diags = append(l.diags, bare(SummaryVariableInvalid, "--var takes NAME=VALUE; %q has no equals sign.", arg.Var))
+			continue
+		}
+		if l.def.variables[name] == nil {
+			l.diags = append(l.diags, bare(SummaryVariableUndeclared, "--var gives %q, which this definition does not declare.%s", name, meant(name, names(l.def.variables))))
+			continue
+		}
+		out[name] = given{source: "--var", text: value}
+	}
+	return out
+}
+
+// gatherFile adds the values of one values file.
+func (l *loader) gatherFile(path string, out map[string]given) {
+	f := l.parse(path, l.main)
+	if f == nil {
+		return
+	}
+	blocks, _, _ := f.Body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "variable", LabelNames: []string{"name"}}}})
+	if blocks != nil && !isJSON(path) {
+		for _, b := range blocks.Blocks {
+			l.fault(b.DefRange, SummaryVariableInvalid, "A values file gives values: write %s = …; a variable block belongs in the definition.", b.Labels[0])
+			return
+		}
+	}
+	attrs, diags := f.Body.JustAttributes()
+	l.diags = append(l.diags, diags...)
+	for _, name := range names(attrs) {
+		a := attrs[name]
+		if l.def.variables[name] == nil {
+			l.diags = append(l.diags, caution(a.NameRange, SummaryVariableUndeclared, "This definition does not declare a variable %q.%s", name, meant(name, names(l.def.variables))))
+			continue
+		}
+		out[name] = given{source: l.def.places[a.Range.Filename].shown, expr: a.Expr, at: a.Expr.Range()}
+	}
+}
+
+// settleVariables gives every variable its value, and checks it.
+func (l *loader) settleVariables() {
+	all := l.gather()
+	for _, name := range names(l.def.variables) {
+		v := l.def.variables[name]
+		value, ok := l.settle(v, all)
+		if !ok {
+			continue
+		}
+		v.value = value
+		if !l.validate(v) {
+			v.value = cty.DynamicVal
+		}
+	}
+}
+
+// settle returns a variable's value; ok is false where there is none, which
+// has been reported.
+func (l *loader) settle(v *variable, all map[string]given) (cty.Value, bool) {
+	g, isGiven := all[v.name]
+	def := v.attr("default")
+	var raw cty.Value
+	at := v.header
+	switch {
+	case isGiven:
+		v.source = g.source
+		value, ok := l.read(v, g)
+		if !ok {
+			return cty.DynamicVal, false
+		}
+		raw = value
+		if g.expr != nil && !v.sensitive {
+			at = g.at
+		}
+	case def != nil:
+		v.source = "default"
+		value, diags := l.def.eval.value(def.Expr, nil)
+		l.diags = append(l.diags, diags...)
+		if diags.HasErrors() || !value.IsWhollyKnown() {
+			return cty.DynamicVal, false
+		}
+		raw, at = value, def.Expr.Range()
+	default:
+		l.fault(v.header, SummaryVariableMissing, "The variable %q has no default, so it needs a value: --var %s=…, %s%s=…, or a line in %s.", v.name, v.name, envPrefix, v.name, varsFile)
+		return cty.DynamicVal, false
+	}
+	value, err := v.typed.conform(raw)
+	if err != nil {
+		l.fault(at, SummaryVariableInvalid, "The value of var.%s (from %s) does not have the declared type: %s.", v.name, v.source, err)
+		return cty.DynamicVal, false
+	}
+	if why := tooLarge(value); why != "" {
+		l.fault(at, SummaryTooLarge, "The value of var.%s is too large: %s.", v.name, why)
+		return cty.DynamicVal, false
+	}
+	return value, true
+}
+
+// read evaluates a given value. The text of a sensitive variable is never
+// parsed, so that no diagnostic can hold a piece of it.
+func (l *loader) read(v *variable, g given) (cty.Value, bool) {
+	if g.expr != nil {
+		value, diags := g.expr.Value(emptyContext)
+		if diags.HasErrors() {
+			if v.sensitive {
+				l.fault(v.header, SummaryVariableInvalid, "The value of var.%s in %s cannot be read. A values file holds plain values.", v.name, g.source)
+				return cty.DynamicVal, false
+			}
+			for _, d := range diags {
+				d.EvalContext = nil
+				l.diags = append(l.diags, d)
+			}
+			return cty.DynamicVal, false
+		}
+		return value, true
+	}
+	if v.sensitive || v.typed.ty.IsPrimitiveType() || v.attr("type") == nil {
+		return cty.StringVal(g.text), true
+	}
+	name := fmt.Sprintf("<value for var.%s>", v.name)
+	src := []byte(g.text)
+	l.def.places[name] = place{shown: g.source, folder: l.def.folder, unit: l.main}
+	l.def.files[name] = &hcl.File{Bytes: src, Body: hcl.EmptyBody()}
+	diags := guard.Check(src, name)
+	if !diags.HasErrors() {
+		var expr hclsyntax.Expression
+		expr, diags = hclsyntax.ParseExpression(src, name, hcl.InitialPos)
+		if !diags.HasErrors() {
+			value, more := expr.Value(emptyContext)
+			if diags = append(diags, more...); !diags.HasErrors() {
+				return value, true
+			}
+		}
+	}
+	for _, d := range diags {
+		d.EvalContext = nil
+	}
+	l.diags = append(l.diags, diags...)
+	return cty.DynamicVal, false
+}
+
+// emptyContext has neither variables nor functions, but makes JSON strings
+// templates, as they are everywhere else.
+var emptyContext = &hcl.EvalContext{}
+
+// validate runs a variable's validations on its real value.
+func (l *loader) validate(v *variable) bool {
+	ok := true
+	real := map[string]cty.Value{"var": cty.ObjectVal(map[string]cty.Value{v.name: v.value})}
+	for _, val := range v.validations {
+		cond, diags := l.def.eval.value(val.attr("condition").Expr, real)
+		if diags.HasErrors() {
+			l.diags = append(l.diags, l.discreet(v, diags)...)
+			ok = false
+			continue
+		}
+		pass, err := convert.Convert(cond, cty.Bool)
+		if err != nil || !pass.IsKnown() || pass.IsNull() {
+			l.fault(val.attr("condition").Expr.Range(), SummaryWrongType, "A condition is true or false, not %s.", typeWord(cond))
+			ok = false
+			continue
+		}
+		if pass.True() {
+			continue
+		}
+		ok = false
+		shown := real
+		if v.sensitive {
+			shown = map[string]cty.Value{"var": cty.ObjectVal(map[string]cty.Value{v.name: cty.StringVal("(sensitive)")})}
+		}
+		message, diags := l.def.eval.value(val.attr("error_message").Expr, shown)
+		l.diags = append(l.diags, l.discreet(v, diags)...)
+		text, isText := toText(message)
+		if !isText {
+			if !diags.HasErrors() {
+				l.fault(val.attr("error_message").Expr.Range(), SummaryWrongType, "An error message is a string.")
+			}
+			continue
+		}
+		l.fault(val.attr("condition").Expr.Range(), SummaryVariableInvalid, "%s The value of var.%s comes from %s.", sentence(text.AsString()), v.name, v.source)
+	}
+	return ok
+}
+
+// discreet takes a sensitive value out of diagnostics.
+func (l *loader) discreet(v *variable, diags hcl.Diagnostics) hcl.Diagnostics {
+	if !v.sensitive {
+		return diags
+	}
+	secret, _ := secretText(v.value)
+	for _, d := range diags {
+		d.EvalContext, d.Expression = nil, nil
+		if secret != "" {
+			d.Detail = strings.ReplaceAll(d.Detail, secret, "(sensitive)")
+		}
+	}
+	return diags
+}
+
+func sentence(s string) string {
+	s = strings.TrimSpace(s)
+	if s == "" || strings.HasSuffix(s, ".") || strings.HasSuffix(s, "!") || strings.HasSuffix(s, "?") {
+		return s
+	}
+	return s + "."
+}
+
+// secretText is the text that stands for a sensitive value in an environment.
+func secretText(v cty.Value) (string, bool) {
+	s, ok := toText(v)
+	if !ok {
+		return "", false
+	}
+	return s.AsString(), true
+}
+
+// scopeValue is what var.NAME evaluates to.
+func (v *variable) scopeValue() cty.Value {
+	if v.sensitive && v.value.IsKnown() && !v.value.IsNull() {
+		return symbol(plan.RefSecret(v.name))
+	}
+	return v.value
+}
+
+// planned is the variable's line in a plan.
+func (v *variable) planned() plan.Variable {
+	out := plan.Variable{Name: v.name, Source: v.source, Sensitive: v.sensitive}
+	if !v.sensitive && v.value.IsWhollyKnown() {
+		if b, err := ctyjson.Marshal(v.value, v.value.Type()); err == nil {
+			out.Value = jsonTree(b)
+		}
+	}
+	return out
+}
+
+func plannedVariables(all map[string]*variable) []plan.Variable {
+	var out []plan.Variable
+	for _, name := range names(all) {
+		out = append(out, all[name].planned())
+	}
+	return out
+}
+
+// names returns the keys of a map, sorted.
+func names[V any](m map[string]V) []string {
+	out := make([]string, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
