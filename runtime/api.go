@@ -101,6 +101,8 @@ type ApplyOptions struct {
 	Recheck  func() (*plan.Plan, error)
 	Progress Progress
 	Asker    Asker
+
+	renderOnly bool // a run without an available backend is prepared all the same
 }
 
 // Outcome is how a driven run stands when a verb returns.

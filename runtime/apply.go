@@ -108,6 +108,9 @@ func begin(ctx context.Context, env Env, o ApplyOptions) (*session, *Outcome, er
 		}
 	}
 	backend, mixed, err := backendInForce(ctx, env, p, st, o.Backend)
+	if err != nil && o.renderOnly {
+		backend, mixed, err = "", false, nil
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -77,7 +77,7 @@ func choose(ctx context.Context, env Env, wanted []string, override string) (str
 // backendInForce is the backend of a run: chosen when it is created, and kept,
 // unless a person overrides it, which makes the run mixed.
 func backendInForce(ctx context.Context, env Env, p *plan.Plan, st *record.State, override string) (name string, mixed bool, err error) {
-	if st == nil {
+	if st == nil || st.Backend == "" {
 		wanted := p.Run.Backend
 		if p.Observed.Backend != "" && override == "" {
 			wanted = []string{p.Observed.Backend}

@@ -30,7 +30,10 @@ func (s *session) reconcile() error {
 	if err := s.settleAll(nil); err != nil {
 		return err
 	}
-	return s.restoreEvents()
+	if err := s.restoreEvents(); err != nil {
+		return err
+	}
+	return s.takeViolations()
 }
 
 // takeUp judges one dispatch that an earlier runner left on its way.

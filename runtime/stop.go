@@ -116,6 +116,9 @@ func takeRun(env Env, run paths.Run, lock *durable.Lock, progress Progress) (_ *
 	}
 	b, known := env.Backends[st.Backend]
 	if !known {
+		if st.Backend == "" {
+			return nil, &Refusal{What: fmt.Sprintf("run %s was prepared where no backend could dispatch", run.Ref()), Remedy: "start one and run okstra apply " + st.RunName}
+		}
 		return nil, fmt.Errorf("run %s uses backend %q, which this okstra does not have", run.Ref(), st.Backend)
 	}
 	s, err := newSession(env, run, lock, st, p)

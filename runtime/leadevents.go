@@ -1,0 +1,64 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/lang/plan/paths"
+	"github.com/okstra/okstra/runtime/lead"
+	"github.com/okstra/okstra/runtime/record"
+)
+
+// LeadEvent appends one of the lead's own events to a run's log. It takes no
+// run lock: what an event means for the record (a forbidden action) is taken in
+// by whoever drives the run next.
+func LeadEvent(env Env, run paths.Run, e lead.Event) (lead.Event, error) {
+	kind, known := lead.KindOf(e.Type)
+	if err := e.Check(); err != nil {
+		return e, &Refusal{What: err.Error()}
+	}
+	if !known || !kind.Lead {
+		return e, &Refusal{What: fmt.Sprintf("events of type %s are okstra's own", e.Type), Remedy: "okstra event --help lists the lead's"}
+	}
+	if e.InvocationRef != "" {
+		st, err := record.Load(run.TeamState())
+		if err != nil {
+			return e, err
+		}
+		d := st.Invocation(e.InvocationRef)
+		if d == nil {
+			return e, &Refusal{What: fmt.Sprintf("no invocation %q is recorded", e.InvocationRef), Remedy: "okstra status --json lists them"}
+		}
+		e.Round = d.Round
+	}
+	e.TS = env.Now()
+	return e, lead.Append(run, e)
+}
+
+// takeViolations marks the invocations of which the lead reported a forbidden
+// action.
+func (s *session) takeViolations() error {
+	events, err := lead.Read(s.run.Events())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range events {
+		if e.Type != lead.ForbiddenAction {
+			continue
+		}
+		d := s.state.Invocation(e.InvocationRef)
+		if d == nil || !d.Status.Terminal() || d.Status == plan.StatusContractViolated {
+			continue
+		}
+		s.end(d, plan.StatusContractViolated, plan.ReasonForbiddenAction, e.Message, nil)
+		if rec := s.state.FindRound(d.Round); rec != nil {
+			rec.Result = "" // it is weighed again
+		}
+	}
+	return s.commit()
+}
