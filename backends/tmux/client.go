@@ -62,10 +62,14 @@ func (c client) exec(ctx context.Context, timeout time.Duration, global []string
 	p := exec.CommandContext(ctx, c.tmux, append(args, chain(cmds)...)...)
 	p.Env = c.environ
 	p.Dir = "/" // a server started here must not keep a folder busy
-	p.WaitDelay = time.Second
+	// A server that hangs may hold our pipes beyond the client's death.
+	p.WaitDelay = 200 * time.Millisecond
 	var stdout, stderr bytes.Buffer
 	p.Stdout, p.Stderr = &stdout, &stderr
 	err := p.Run()
+	if errors.Is(err, exec.ErrWaitDelay) && ctx.Err() == nil {
+		err = nil // the client ended well
+	}
 	text := strings.TrimSpace(stderr.String())
 	if err == nil && text == "" {
 		return stdout.String(), nil

@@ -19,6 +19,7 @@ import (
 func (b *Backend) Close(ctx context.Context, handles []backends.Handle) []backends.Closed {
 	out := make([]backends.Closed, len(handles))
 	var sockets []string
+	var closed []condemned
 	for i, h := range handles {
 		if err := provable(h); err != nil {
 			out[i] = backends.Closed{Err: err, Refused: true}
@@ -33,7 +34,17 @@ func (b *Backend) Close(ctx context.Context, handles []backends.Handle) []backen
 				mine = append(mine, i)
 			}
 		}
-		b.closeOn(ctx, socket, handles, mine, out)
+		closed = append(closed, b.closeOn(ctx, socket, handles, mine, out)...)
+	}
+	waiting, cancel := context.WithTimeout(ctx, b.closeTimeout)
+	defer cancel()
+	for _, d := range closed {
+		if out[d.index].Err == nil && d.start != 0 {
+			out[d.index].Err = waitGone(waiting, d.pane.pid, d.start)
+		}
+	}
+	if i := slices.IndexFunc(handles, func(h backends.Handle) bool { return h.Socket == b.privateSocket() }); i >= 0 {
+		b.tidyPrivate(ctx, handles[i].ServerPID)
 	}
 	return out
 }
@@ -49,13 +60,15 @@ type condemned struct {
 	after  string
 }
 
-func (b *Backend) closeOn(ctx context.Context, socket string, handles []backends.Handle, mine []int, out []backends.Closed) {
-	l, err := b.lock(ctx, socket, "close")
+// closeOn closes what is on one server, under its lock, and returns the panes
+// that it dealt with.
+func (b *Backend) closeOn(ctx context.Context, socket string, handles []backends.Handle, mine []int, out []backends.Closed) []condemned {
+	l, err := b.lock(ctx, socket)
 	if err != nil {
 		for _, i := range mine {
 			out[i].Err = err
 		}
-		return
+		return nil
 	}
 	defer l.Close()
 	c := b.client(socket)
@@ -76,12 +89,12 @@ func (b *Backend) closeOn(ctx context.Context, socket string, handles []backends
 			ids = append(ids, s.pane.id)
 		}
 	}
-	if len(found) > 0 {
-		b.closeFound(ctx, c, b.prove(ctx, c, found, ids, out), out)
+	if len(found) == 0 {
+		return nil
 	}
-	if socket == b.privateSocket() {
-		b.tidyPrivate(ctx, handles[mine[0]].ServerPID)
-	}
+	proven := b.prove(ctx, c, found, ids, out)
+	b.closeFound(ctx, c, proven, out)
+	return proven
 }
 
 // prove keeps those whose own tag is ours, and which the caller is not in.
@@ -109,6 +122,7 @@ func (b *Backend) prove(ctx context.Context, c client, found []condemned, ids []
 	return proven
 }
 
+// closeFound closes what was proven, looks again, and puts the windows right.
 func (b *Backend) closeFound(ctx context.Context, c client, proven []condemned, out []backends.Closed) {
 	if len(proven) == 0 {
 		return
@@ -139,13 +153,6 @@ func (b *Backend) closeFound(ctx context.Context, c client, proven []condemned, 
 	}
 	for _, r := range restore {
 		r.run(ctx, c)
-	}
-	ctx, cancel := context.WithTimeout(ctx, b.closeTimeout)
-	defer cancel()
-	for _, d := range proven {
-		if out[d.index].Err == nil && d.start != 0 {
-			out[d.index].Err = waitGone(ctx, d.pane.pid, d.start)
-		}
 	}
 }
 
@@ -273,7 +280,7 @@ func waitGone(ctx context.Context, pid int, start int64) error {
 // tidyPrivate removes the socket of a private server that ended with its last
 // pane.
 func (b *Backend) tidyPrivate(ctx context.Context, pid int) {
-	l, err := b.lock(ctx, b.privateSocket(), "")
+	l, err := b.lock(ctx, b.privateSocket())
 	if err != nil {
 		return // the next sweep tidies up
 	}

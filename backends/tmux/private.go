@@ -75,25 +75,25 @@ func (b *Backend) ensureFolder() error {
 	return b.checkFolder()
 }
 
-// lock takes the lock of one window of a server, or of the whole server where
-// window is empty, so that two runs do not split at the same time.
-func (b *Backend) lock(ctx context.Context, socket, window string) (*flock.Flock, error) {
+// lock takes the lock of a server, so that two runs do not split or close in
+// it at the same time.
+func (b *Backend) lock(ctx context.Context, socket string) (*flock.Flock, error) {
 	if err := b.ensureFolder(); err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256([]byte(socket + "\x00" + window))
+	sum := sha256.Sum256([]byte(socket))
 	l := flock.New(filepath.Join(b.folder, "lock-"+hex.EncodeToString(sum[:8])), flock.SetPermissions(0o600))
 	ctx, cancel := context.WithTimeout(ctx, lockTimeout)
 	defer cancel()
 	ok, err := l.TryLockContext(ctx, 10*time.Millisecond)
 	if err != nil || !ok {
-		return nil, fmt.Errorf("lock the tmux window against other okstra runs (%s): %w", l.Path(), err)
+		return nil, fmt.Errorf("lock the tmux server against other okstra runs (%s): %w", l.Path(), err)
 	}
 	return l, nil
 }
 
-// lockTimeout is how long one run waits for another to finish splitting.
-const lockTimeout = time.Minute
+// lockTimeout is how long one run waits for another to finish.
+const lockTimeout = 2 * time.Minute
 
 // openPrivate returns the client of the private server and what is in it; a
 // nil snapshot where it does not run. The server's lock is held.
@@ -186,7 +186,7 @@ func (b *Backend) Sweep(ctx context.Context, keep []backends.Handle) ([]string, 
 	if _, err := os.Lstat(socket); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	l, err := b.lock(ctx, socket, "")
+	l, err := b.lock(ctx, socket)
 	if err != nil {
 		return nil, err
 	}

@@ -100,15 +100,11 @@ func (b *Backend) open(ctx context.Context, p backends.Policy) (*venue, error) {
 		return nil, b.tmuxErr
 	}
 	v := &venue{b: b, policy: p, known: make(map[string]bool)}
-	window := ""
 	if p.Placement != placeSession {
 		w, err := b.where(ctx)
 		switch {
 		case w != nil:
-			v.client, v.session, window = w.client, w.session, w.session
-			if w.lead != nil {
-				window = w.lead.window
-			}
+			v.client, v.session = w.client, w.session
 		case errors.Is(err, errTimeout):
 			return nil, err // it hangs; a private server would hide that
 		case !errors.Is(err, errNotInTmux):
@@ -120,7 +116,7 @@ func (b *Backend) open(ctx context.Context, p backends.Policy) (*venue, error) {
 		v.client = b.client(b.privateSocket())
 	}
 	var err error
-	if v.lock, err = b.lock(ctx, v.client.socket, window); err != nil {
+	if v.lock, err = b.lock(ctx, v.client.socket); err != nil {
 		return nil, err
 	}
 	if err := v.look(ctx); err != nil {

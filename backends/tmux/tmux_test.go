@@ -101,9 +101,7 @@ func TestBesideLead(t *testing.T) {
 		t.Errorf("the last of three workers is %s rows high, want 16", got)
 	}
 	w.close(w.b, all)
-	if after := w.screen(); after != before {
-		t.Errorf("before:\n%s\nafter:\n%s", before, after)
-	}
+	w.unchanged(before)
 }
 
 // The fifth worker does not fit beside the lead; it and its like get a window.
@@ -135,17 +133,15 @@ func TestOverflow(t *testing.T) {
 		t.Errorf("the next worker went to a new window: %+v", more[0])
 	}
 	w.close(w.b, append(all, more...))
-	if after := w.screen(); after != before {
-		t.Errorf("before:\n%s\nafter:\n%s", before, after)
-	}
+	w.unchanged(before)
 }
 
 // The user's own panes, side by side with the lead, come back to the byte.
 func TestUserPanesRestored(t *testing.T) {
 	w := newWorld(t, worldOptions{setup: func(w *world) {
-		w.raw("split-window", "-d", "-h", "-l", "70", "-t", w.lead, quiet)
-		w.raw("split-window", "-d", "-v", "-l", "10", "-t", w.lead, quiet)
-		w.raw("new-window", "-d", quiet)
+		w.raw("split-window", "-d", "-h", "-l", "70", "-t", w.lead, quiet[0], quiet[1])
+		w.raw("split-window", "-d", "-v", "-l", "10", "-t", w.lead, quiet[0], quiet[1])
+		w.raw("new-window", "-d", quiet[0], quiet[1])
 	}})
 	before := w.screen()
 	all := w.start(w.b, 3, besideLead)
@@ -153,9 +149,7 @@ func TestUserPanesRestored(t *testing.T) {
 		t.Fatalf("it did not stand beside the lead: %+v", all[2])
 	}
 	w.close(w.b, all)
-	if after := w.screen(); after != before {
-		t.Errorf("before:\n%s\nafter:\n%s", before, after)
-	}
+	w.unchanged(before)
 	// Where the user moved something meanwhile, that is kept.
 	all = w.start(w.b, 1, besideLead)
 	w.raw("resize-pane", "-t", w.lead, "-y", "20")
@@ -373,9 +367,7 @@ func TestTwoRunsAtOnce(t *testing.T) {
 	for _, started := range results {
 		w.close(w.b, started)
 	}
-	if after := w.screen(); after != before {
-		t.Errorf("before:\n%s\nafter:\n%s", before, after)
-	}
+	w.unchanged(before)
 }
 
 func TestSixtyFour(t *testing.T) {
@@ -390,9 +382,7 @@ func TestSixtyFour(t *testing.T) {
 		}
 	}
 	w.close(w.b, all)
-	if after := w.screen(); after != before {
-		t.Errorf("before:\n%s\nafter:\n%s", before, after)
-	}
+	w.unchanged(before)
 }
 
 func TestNotTheCallersPane(t *testing.T) {

@@ -6,10 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/okstra/okstra/backends"
 	"github.com/okstra/okstra/backends/backendtest"
@@ -39,12 +42,12 @@ type world struct {
 type worldOptions struct {
 	size    layout.Size
 	config  string // of the user
-	command string // of the lead's pane
 	setup   func(w *world)
 	options Options
 }
 
-const quiet = "exec sleep 100000"
+// quiet runs in the user's panes; two words, so that no shell is needed.
+var quiet = []string{"sleep", "100000"}
 
 func newWorld(t testing.TB, o worldOptions) *world {
 	t.Helper()
@@ -60,20 +63,15 @@ func newWorld(t testing.TB, o worldOptions) *world {
 	if o.size == (layout.Size{}) {
 		o.size = layout.Size{Columns: 200, Rows: 50}
 	}
-	if o.command == "" {
-		o.command = quiet
-	}
 	config := filepath.Join(w.files, "tmux.conf")
 	if err := os.WriteFile(config, []byte(o.config), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	out := w.raw("-f", config, "new-session", "-d", "-P", "-F", "#{pane_id} #{pid}",
-		"-x", fmt.Sprint(o.size.Columns), "-y", fmt.Sprint(o.size.Rows), o.command, ";", "set", "-s", "exit-unattached", "off", ";", "set", "destroy-unattached", "off")
+		"-x", fmt.Sprint(o.size.Columns), "-y", fmt.Sprint(o.size.Rows), "sleep", "100000", ";",
+		"set", "-s", "exit-unattached", "off", ";", "set", "-t", "0", "destroy-unattached", "off")
 	if _, err := fmt.Sscan(out, &w.lead, &w.pid); err != nil {
 		t.Fatalf("start the user's tmux: %q: %v", out, err)
-	}
-	if o.config != "" && strings.Contains(o.config, "destroy-unattached on") {
-		w.raw("set", "-g", "destroy-unattached", "on")
 	}
 	if o.setup != nil {
 		o.setup(w)
@@ -128,14 +126,25 @@ func tmuxCommand(socket string, args ...string) *exec.Cmd {
 	return c
 }
 
-// raw runs a tmux command against the user's server.
+// raw runs tmux commands against the user's server, past the user's aliases
+// and hooks that fail.
 func (w *world) raw(args ...string) string {
 	w.t.Helper()
-	out, err := tmuxCommand(w.socket, args...).CombinedOutput()
-	if err != nil {
-		w.t.Fatalf("tmux %q: %v: %s", args, err, out)
+	words := slices.Clone(args)
+	for i, a := range words {
+		first := i == 0 || words[i-1] == ";" || i == 2 && words[0] == "-f"
+		if first && strings.Contains(a, "-") && a != "-f" {
+			words[i] = builtin(a)
+		}
 	}
-	return strings.TrimSuffix(string(out), "\n")
+	c := tmuxCommand(w.socket, words...)
+	var stdout, stderr strings.Builder
+	c.Stdout, c.Stderr = &stdout, &stderr
+	err := c.Run()
+	if err != nil && !strings.Contains(stderr.String(), "%999") {
+		w.t.Fatalf("tmux %q: %v: %s", args, err, stderr.String())
+	}
+	return strings.TrimSuffix(stdout.String(), "\n")
 }
 
 var besideLead = backends.Policy{Placement: "beside-lead", Layout: "tiled", LeadShare: 60, MinColumns: 40, MinRows: 8, PerWindow: 4}
@@ -193,6 +202,14 @@ func (w *world) screen() string {
 	return w.raw("list-windows", "-a", "-F", "#{session_id} #{window_id} #{window_index} #{window_name} #{window_active} #{window_zoomed_flag} #{window_layout}") + "\n" +
 		w.raw("list-panes", "-a", "-F", "#{pane_id} #{pane_active} #{pane_title} #{pane_width}x#{pane_height}") + "\n" +
 		w.raw("show-options", "-g") + w.raw("show-options", "-wg") + w.raw("show-hooks", "-g") + w.raw("show-options", "-s")
+}
+
+// unchanged requires that the user's screen is what it was.
+func (w *world) unchanged(before string) {
+	w.t.Helper()
+	if diff := cmp.Diff(strings.Split(before, "\n"), strings.Split(w.screen(), "\n")); diff != "" {
+		w.t.Errorf("the user's screen changed (-before +after):\n%s", diff)
+	}
 }
 
 // focus returns the active pane of the lead's window and the session's window.
