@@ -6,14 +6,9 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/okstra/okstra/backends"
 )
-
-// closeWait is how long a surface may stay listed after cmux said that it is
-// closed: a process may take its time to end.
-const closeWait = 4 * time.Second
 
 // errHarm: closing one surface took another with it. The batch ends there.
 var errHarm = errors.New("cmux closed more than it was asked to")
@@ -153,7 +148,7 @@ func (b *Backend) closeListed(ctx context.Context, s *session, workspace, surfac
 // awaitGone looks until the surface is not listed any more. A workspace that is
 // not found went with its last surface.
 func (b *Backend) awaitGone(ctx context.Context, s *session, workspace, surface string) (gone bool, after []row, err error) {
-	ctx, cancel := context.WithTimeout(ctx, closeWait)
+	ctx, cancel := context.WithTimeout(ctx, b.closeWait)
 	defer cancel()
 	poll(ctx, func() bool {
 		var rows []row

@@ -45,6 +45,9 @@ type Options struct {
 	// Settle is how long a surface must be missing from every list before it is
 	// called gone: lists lag behind. Default 5 s.
 	Settle time.Duration
+	// CloseWait is how long a closed surface may stay listed, since a process may
+	// take its time to end, before it is closed once more. Default 4 s.
+	CloseWait time.Duration
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }
@@ -58,6 +61,7 @@ type Backend struct {
 	tty         string
 	callTimeout time.Duration
 	settle      time.Duration
+	closeWait   time.Duration
 	now         func() time.Time
 
 	mutating chan struct{} // holds one token: one mutation at a time
@@ -82,6 +86,7 @@ func New(o Options) *Backend {
 		tty:         o.TTY,
 		callTimeout: o.CallTimeout,
 		settle:      o.Settle,
+		closeWait:   o.CloseWait,
 		now:         o.Now,
 		mutating:    make(chan struct{}, 1),
 		missing:     map[string]time.Time{},
@@ -100,6 +105,9 @@ func New(o Options) *Backend {
 	}
 	if b.settle == 0 {
 		b.settle = 5 * time.Second
+	}
+	if b.closeWait == 0 {
+		b.closeWait = 4 * time.Second
 	}
 	if b.now == nil {
 		b.now = time.Now

@@ -288,7 +288,8 @@ func (b *Backend) Capture(ctx context.Context, h backends.Handle, lines int) (st
 		Text string `json:"text"`
 	}
 	err = s.call(ctx, "surface.read_text", map[string]any{
-		"workspace_id": workspace, "surface_id": r.ID, "scrollback": true, "lines": lines,
+		// The rows below the cursor count as lines, so more are asked for.
+		"workspace_id": workspace, "surface_id": r.ID, "scrollback": true, "lines": lines + 200,
 	}, &screen)
 	if err != nil {
 		return fail(err)

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-	"github.com/google/renameio/v2"
 )
 
 // plainPath holds only characters that mean themselves to every shell. cmux
@@ -75,7 +74,16 @@ func (b *Backend) writeScript(tag string, command []string) (string, error) {
 	}
 	path := b.scriptPath(tag)
 	text := "#!/bin/sh\nexec " + strings.Join(words, " ") + "\n"
-	if err := renameio.WriteFile(path, []byte(text), 0o700, renameio.IgnoreUmask()); err != nil {
+	// A program that this process starts meanwhile would hold the file open for
+	// writing until it executes, and a file that is being written cannot be
+	// executed.
+	syscall.ForkLock.RLock()
+	err := os.WriteFile(path+".new", []byte(text), 0o700)
+	syscall.ForkLock.RUnlock()
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err != nil {
 		return "", fmt.Errorf("write launch script %s: %w", path, err)
 	}
 	return path, nil
@@ -88,7 +96,7 @@ func quote(word string) string {
 
 // sweepScripts removes scripts that no start can need any more.
 func (b *Backend) sweepScripts() {
-	paths, err := filepath.Glob(filepath.Join(b.dir, "start-*.sh"))
+	paths, err := filepath.Glob(filepath.Join(b.dir, "start-*"))
 	if err != nil {
 		return
 	}

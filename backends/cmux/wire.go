@@ -285,9 +285,10 @@ func (s *session) round(ctx context.Context, data []byte) ([]byte, error) {
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
 		deadline = d
 	}
-	s.conn.SetDeadline(deadline)
+	conn := s.conn
+	conn.SetDeadline(deadline)
 	// A cancelled context ends the wait at once.
-	stop := context.AfterFunc(ctx, func() { s.conn.SetDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 
 	out := make([]byte, 0, len(data)+len(s.capability)+32)
@@ -295,7 +296,7 @@ func (s *session) round(ctx context.Context, data []byte) ([]byte, error) {
 		out = append(out, "_cmux_capability_v1 "+s.capability+" "...)
 	}
 	out = append(append(out, data...), '\n')
-	_, writeErr := s.conn.Write(out)
+	_, writeErr := conn.Write(out)
 	// A refusal may stand in the buffer although the write failed.
 	line, err := readLine(s.reader)
 	if err != nil {

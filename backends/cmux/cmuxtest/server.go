@@ -151,6 +151,7 @@ func (s *Server) populate() error {
 	s.windows = append(s.windows, w)
 	ws := s.addWorkspace(w, "lead")
 	lead := s.addSurface(ws.focused, start{cwd: s.dir})
+	lead.hidden = 0
 	s.leads = append(s.leads, lead)
 	return s.launch(lead, true)
 }
