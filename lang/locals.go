@@ -1,7 +1,10 @@
 package lang
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -28,8 +31,11 @@ type local struct {
 func (l *loader) locals(b *hcl.Block) {
 	attrs, diags := b.Body.JustAttributes()
 	l.diags = append(l.diags, diags...)
-	for _, name := range names(attrs) {
-		a := attrs[name]
+	written := slices.SortedFunc(maps.Values(attrs), func(a, b *hcl.Attribute) int {
+		return cmp.Compare(a.NameRange.Start.Byte, b.NameRange.Start.Byte)
+	})
+	for _, a := range written {
+		name := a.Name
 		lo := &local{
 			decl:  decl{doc: blockDocs["locals"], name: name, header: a.NameRange, attrs: map[string]*hcl.Attribute{name: a}, unit: l.unit},
 			expr:  a.Expr,

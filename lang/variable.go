@@ -280,8 +280,12 @@ func (l *loader) validate(v *variable) bool {
 			ok = false
 			continue
 		}
+		if !cond.IsKnown() {
+			ok = false // quiet: the condition was reported when references were checked
+			continue
+		}
 		pass, err := convert.Convert(cond, cty.Bool)
-		if err != nil || !pass.IsKnown() || pass.IsNull() {
+		if err != nil || pass.IsNull() {
 			l.fault(val.attr("condition").Expr.Range(), SummaryWrongType, "A condition is true or false, not %s.", typeWord(cond))
 			ok = false
 			continue

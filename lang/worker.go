@@ -41,10 +41,7 @@ func (c *compiler) worker(st *station, el *element) {
 		c.tooLong(st, stem)
 		return
 	}
-	params, ok := c.params(w)
-	if !ok {
-		return
-	}
+	params := c.params(w)
 	w.scope = maps.Clone(st.scope)
 	w.scope["param"] = params
 	if el != nil {
@@ -81,11 +78,12 @@ func eachValue(el *element) cty.Value {
 	return cty.ObjectVal(map[string]cty.Value{"key": cty.StringVal(el.key), "value": el.value})
 }
 
-// params works out the values of the duty's parameters.
-func (c *compiler) params(w *work) (cty.Value, bool) {
+// params works out the values of the duty's parameters; what depends on one
+// that is faulty is not known, and says nothing.
+func (c *compiler) params(w *work) cty.Value {
 	d, a := w.st.duty, w.st.assign.attr("with")
 	if len(d.parameters) == 0 && a == nil {
-		return cty.EmptyObjectVal, true
+		return cty.EmptyObjectVal
 	}
 	values := maps.Clone(d.params)
 	good := true
@@ -125,20 +123,22 @@ func (c *compiler) params(w *work) (cty.Value, bool) {
 			v, err := p.typed.conform(elements[name])
 			if err != nil {
 				r.fault(place.value, SummaryWrongType, "The parameter %q of duty %q does not have the declared type: %s.", name, d.name, err)
-				good = false
-				continue
+				v = cty.DynamicVal
 			}
 			values[name] = v
 		}
 		c.diags = append(c.diags, r.diags...)
 	}
 	for _, p := range d.parameters {
-		if _, ok := values[p.name]; !ok && good {
+		if _, ok := values[p.name]; ok {
+			continue
+		}
+		values[p.name] = cty.DynamicVal
+		if good {
 			c.fault(at, SummaryParameter, "The duty %q needs the parameter %q: write with = { %s = … }.", d.name, p.name, p.name)
-			good = false
 		}
 	}
-	return cty.ObjectVal(values), good
+	return cty.ObjectVal(values)
 }
 
 // shared returns f's result, worked out once for all workers for which it is
