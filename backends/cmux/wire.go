@@ -42,7 +42,7 @@ type serverError struct {
 }
 
 func (e *serverError) Error() string {
-	return fmt.Sprintf("cmux answered %s: %s", e.Code, printable(e.Message))
+	return fmt.Sprintf("cmux answered %s: %s", printable(e.Code), printable(e.Message))
 }
 
 // code returns the code that cmux answered, or "".
