@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"unicode/utf8"
 )
@@ -54,17 +53,26 @@ func parse(src []byte) (*node, *syntaxError) {
 		}
 		return nil, &syntaxError{off, "not UTF-8"}
 	}
+	// The decoder counts a syntax error's offset from its last token; this
+	// counts it from the beginning.
+	var whole json.RawMessage
+	if err := json.Unmarshal(src, &whole); err != nil {
+		return nil, notJSON(src, err)
+	}
 	p := &parser{src: src, dec: json.NewDecoder(bytes.NewReader(src))}
 	p.dec.UseNumber()
-	n, err := p.value(0)
-	if err != nil {
-		return nil, err
+	return p.value(0)
+}
+
+func notJSON(src []byte, err error) *syntaxError {
+	var syntax *json.SyntaxError
+	if !errors.As(err, &syntax) {
+		return &syntaxError{0, "not JSON: " + err.Error()}
 	}
-	end := p.next()
-	if _, err := p.dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, &syntaxError{end, "something follows the JSON value"}
+	if int(syntax.Offset) >= len(src) && strings.HasPrefix(syntax.Error(), "unexpected end") {
+		return &syntaxError{len(src), "not JSON: it ends in the middle"}
 	}
-	return n, nil
+	return &syntaxError{max(0, int(syntax.Offset)-1), "not JSON: " + syntax.Error()}
 }
 
 type parser struct {
@@ -81,14 +89,8 @@ func (p *parser) next() int {
 	return off
 }
 
+// fail is for tokens that the first look let through.
 func (p *parser) fail(err error) *syntaxError {
-	var syntax *json.SyntaxError
-	switch {
-	case errors.As(err, &syntax):
-		return &syntaxError{max(0, int(syntax.Offset)-1), "not JSON: " + syntax.Error()}
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return &syntaxError{len(p.src), "not JSON: it ends in the middle"}
-	}
 	return &syntaxError{p.next(), "not JSON: " + err.Error()}
 }
 
