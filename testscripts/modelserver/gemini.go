@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -60,6 +61,9 @@ func (gemini) answer(w *events, c call, s Step, read string) {
 	}
 	finish := "STOP"
 	switch {
+	case read != "" && slices.Contains(c.tools, "run_shell_command"):
+		// Its file tools refuse what git ignores, and git ignores .okstra.
+		parts = append(parts, object{"functionCall": object{"name": "run_shell_command", "args": object{"command": "cat " + read}}})
 	case read != "":
 		parts = append(parts, object{"functionCall": object{"name": "read_file", "args": object{"file_path": read}}})
 	case s.Shell != "":
