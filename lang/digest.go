@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -69,19 +70,21 @@ func dutyContent(d *resolvedDuty) dutyForm {
 	return f
 }
 
-func (c *compiler) assignmentContent(w *work, out *plan.Worker) assignmentForm {
+func (c *compiler) assignmentContent(w *work, out *plan.Worker, instructions string) assignmentForm {
 	st := w.st
 	f := assignmentForm{
 		Duty: st.dutyDigest, Role: out.Role, Access: out.Access,
 		Prompt: out.Prompt, Result: out.Result, Output: out.Output, Model: out.Model,
 		Env: []plan.EnvVar{}, UnsetEnv: out.UnsetEnv, Outputs: outputForms(st.duty), Audit: out.Audit,
-		Instructions: c.instructions(w).relative, Inputs: []inputForm{},
+		Instructions: instructions, Inputs: []inputForm{},
 	}
 	for _, t := range out.Argv {
-		f.Command = append(f.Command, c.relativeTemplate(t))
+		t, _ = c.relativeTemplate(t)
+		f.Command = append(f.Command, t)
 	}
 	for _, e := range out.Env {
-		f.Env = append(f.Env, plan.EnvVar{Name: e.Name, Value: c.relativeTemplate(e.Value)})
+		e.Value, _ = c.relativeTemplate(e.Value)
+		f.Env = append(f.Env, e)
 	}
 	for _, p := range out.Inputs {
 		in := inputForm{Path: p}
@@ -94,10 +97,10 @@ func (c *compiler) assignmentContent(w *work, out *plan.Worker) assignmentForm {
 }
 
 // relativeTemplate takes the place of the project out of a template.
-func (c *compiler) relativeTemplate(t plan.Template) plan.Template {
+func (c *compiler) relativeTemplate(t plan.Template) (moved plan.Template, changed bool) {
 	root := c.def.ProjectRoot
 	if len(root) < 2 {
-		return t
+		return t, false
 	}
 	for i, s := range t {
 		if !strings.Contains(s.Text, root) {
@@ -107,9 +110,21 @@ func (c *compiler) relativeTemplate(t plan.Template) plan.Template {
 		for j := i; j < len(out); j++ {
 			out[j].Text = strings.ReplaceAll(out[j].Text, root, "${path.root}")
 		}
-		return out
+		return out, true
 	}
-	return t
+	return t, false
+}
+
+// digestTemplate is plan.Digest for a template, which has no keys to sort, so
+// that one pass over a long prompt is enough.
+func digestTemplate(t plan.Template) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(t); err != nil {
+		panic(err) // text has a JSON form
+	}
+	return plan.DigestBytes(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 }
 
 func isJSONText(b []byte) bool { return json.Valid(b) }

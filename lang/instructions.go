@@ -36,7 +36,12 @@ func (c *compiler) instructions(w *work) instructed {
 			c.fault(a.Expr.Range(), SummaryWrongValue, "The instructions of duty %q are empty: say what is asked.", w.st.duty.name)
 		}
 		t, _ = c.placeholders(t, a)
-		return instructed{template: t, digest: plan.Digest(t), relative: plan.Digest(c.relativeTemplate(t))}
+		done := instructed{template: t, digest: digestTemplate(t)}
+		done.relative = done.digest
+		if moved, changed := c.relativeTemplate(t); changed {
+			done.relative = digestTemplate(moved)
+		}
+		return done
 	})
 }
 

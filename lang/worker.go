@@ -69,7 +69,7 @@ func (c *compiler) worker(st *station, el *element) {
 	out.Title = c.title(w)
 	out.Digests = plan.Digests{
 		Catalog: c.plan.Catalog, Duty: st.dutyDigest, Instruction: instructions.digest,
-		Assignment: plan.Digest(c.assignmentContent(w, &out)),
+		Assignment: plan.Digest(c.assignmentContent(w, &out, instructions.relative)),
 	}
 	st.round.Workers = append(st.round.Workers, out)
 }
