@@ -46,6 +46,17 @@ func (e *callError) Error() string {
 
 func (e *callError) Unwrap() error { return e.err }
 
+// both joins two errors in one line; either may be nil.
+func both(a, b error) error {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return fmt.Errorf("%w; %w", a, b)
+}
+
 // run makes one client call of the commands and returns what they printed.
 // Output may be returned along with an error: a user's hook that fails makes
 // the call fail, although all was done.
@@ -89,7 +100,7 @@ func (c client) exec(ctx context.Context, timeout time.Duration, global []string
 		strings.Contains(text, "server exited unexpectedly"), strings.Contains(text, "lost server"):
 		err = errNoServer
 	}
-	return stdout.String(), &callError{what: cmds[0][0], text: text, err: err}
+	return stdout.String(), &callError{what: longName(cmds[0][0]), text: text, err: err}
 }
 
 // server is the identity of a tmux server: pane ids mean something only
@@ -157,13 +168,9 @@ const paneFormat = markPane + "\t#{pane_id}\t#{window_id}\t#{session_id}\t#{pane
 // query asks for the server's identity and all of its panes, in one call that
 // may do other things first. An error means that nothing is known.
 func (c client) query(ctx context.Context, before ...command) (*snapshot, string, error) {
-	return c.queryWithin(ctx, c.timeout, before...)
-}
-
-func (c client) queryWithin(ctx context.Context, timeout time.Duration, before ...command) (*snapshot, string, error) {
 	cmds := append(before[:len(before):len(before)],
 		cmd("display-message", "-p", serverFormat), cmd("list-panes", "-a", "-F", paneFormat))
-	out, err := c.run(ctx, timeout, cmds...)
+	out, err := c.run(ctx, c.timeout, cmds...)
 	s, ok := parseSnapshot(out)
 	if ok && err != nil && len(s.panes) == 0 && !strings.Contains(err.Error(), "no current target") {
 		ok = false // the list itself failed, for a reason that we do not know

@@ -2,7 +2,6 @@ package tmux
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -146,9 +145,9 @@ func (b *Backend) closeFound(ctx context.Context, c client, proven []condemned, 
 	for i, d := range proven {
 		switch seen[i].Presence {
 		case backends.Unknown:
-			out[d.index].Err = errors.Join(fmt.Errorf("whether pane %s is closed is not known: %s", d.handle.Pane, seen[i].Detail), calls)
+			out[d.index].Err = both(fmt.Errorf("whether pane %s is closed is not known: %s", d.handle.Pane, seen[i].Detail), calls)
 		case backends.Alive:
-			out[d.index].Err = errors.Join(fmt.Errorf("pane %s is still there", d.handle.Pane), calls)
+			out[d.index].Err = both(fmt.Errorf("pane %s is still there", d.handle.Pane), calls)
 		}
 	}
 	for _, r := range restore {

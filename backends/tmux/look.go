@@ -116,7 +116,7 @@ func provable(h backends.Handle) error {
 	switch {
 	case h.Backend != Name:
 		return fmt.Errorf("handle of backend %q is not one of %s", h.Backend, Name)
-	case !strings.HasPrefix(h.Socket, "/") || h.ServerPID <= 1 || h.ServerStart == "":
+	case !strings.HasPrefix(h.Socket, "/") || h.ServerPID <= 1 || !epoch.MatchString(h.ServerStart):
 		return fmt.Errorf("handle %s does not name its tmux server", h.Tag)
 	case !paneID.MatchString(h.Pane):
 		return fmt.Errorf("handle %s names no pane: %q", h.Tag, h.Pane)
@@ -163,6 +163,12 @@ func (b *Backend) Adopt(ctx context.Context, h backends.Handle) (backends.Handle
 	}
 	c := b.client(h.Socket)
 	snap, _, err := c.query(ctx)
+	if errors.Is(err, errNoServer) && h.PID != 0 && h.PIDStart != 0 {
+		// Without its server, and without its process, nothing is left.
+		if runs, rerr := ident.Running(h.PID, h.PIDStart); rerr == nil && !runs {
+			err = backends.ErrNotThere
+		}
+	}
 	if err != nil {
 		return h, fmt.Errorf("adopt %s: %w", h.Tag, err)
 	}
@@ -193,7 +199,7 @@ func (b *Backend) Adopt(ctx context.Context, h backends.Handle) (backends.Handle
 		cmd("set-option", "-pq", "-t", p.id, "remain-on-exit-format", ""))
 	values, oerr := c.options(ctx, []string{p.id}, optionTag)
 	if oerr != nil || values[p.id][optionTag] != h.Tag {
-		return h, fmt.Errorf("adopt %s: tag pane %s: %w", h.Tag, p.id, errors.Join(err, oerr))
+		return h, fmt.Errorf("adopt %s: tag pane %s: %w", h.Tag, p.id, both(err, oerr))
 	}
 	return h, nil
 }
@@ -207,7 +213,7 @@ func (b *Backend) AttachCommand(ctx context.Context, h backends.Handle) ([]strin
 	inside, _, _, _ := parseTMUX(b.getenv("TMUX"))
 	if h == (backends.Handle{}) {
 		if _, snap, err := b.openPrivate(ctx); err != nil || snap == nil {
-			return nil, errors.Join(errors.New("okstra's tmux server of this project does not run"), err)
+			return nil, both(errors.New("okstra's tmux server of this project does not run"), err)
 		}
 		return b.attach(inside, b.privateSocket(), ""), nil
 	}

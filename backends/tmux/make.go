@@ -150,7 +150,7 @@ func (v *venue) missing(ctx context.Context, batch []step, err error) []step {
 		// calls hope for an answer.
 		v.hung = found
 		for _, s := range lost {
-			s.job.err = fmt.Errorf("%w: %w", backends.ErrUnanswered, errors.Join(err, found))
+			s.job.err = fmt.Errorf("%w: %w", backends.ErrUnanswered, both(err, found))
 		}
 		return nil
 	}
@@ -309,7 +309,7 @@ func (v *venue) readBack(ctx context.Context, jobs []*job, cmds []command) bool 
 		_, err := v.client.run(ctx, v.client.timeout, v.tags(j)...)
 		values, oerr := v.client.options(ctx, []string{j.pane}, optionTag)
 		if oerr != nil || values[j.pane][optionTag] != j.Tag {
-			j.err = fmt.Errorf("%w: tag pane %s: %w", backends.ErrUnanswered, j.pane, errors.Join(err, oerr, errors.New("the tag did not take")))
+			j.err = fmt.Errorf("%w: tag pane %s: %w", backends.ErrUnanswered, j.pane, both(both(err, oerr), errors.New("the tag did not take")))
 		}
 	}
 	return true
@@ -394,6 +394,9 @@ func (v *venue) moveOut(ctx context.Context, jobs []*job) {
 		cmds = append(cmds, cmd("select-layout", "-t", v.lead.window, v.before))
 	}
 	for _, j := range moved {
+		cmds = append(cmds,
+			cmd("set-option", "-pu", "-t", j.pane, optionBefore),
+			cmd("set-option", "-pu", "-t", j.pane, optionAfter))
 		j.own, j.note = true, "beside the lead it would have been smaller than the policy allows"
 	}
 	v.readBack(ctx, jobs, cmds)

@@ -134,7 +134,7 @@ func (b *Backend) removeSocket(ctx context.Context) error {
 // serverRuns reports whether the process of a recorded server still runs.
 func serverRuns(pid int) (bool, error) {
 	if pid <= 1 {
-		return false, fmt.Errorf("no server pid was recorded")
+		return false, errors.New("no server pid was recorded")
 	}
 	p, err := ident.Read(pid)
 	if errors.Is(err, ident.ErrNoProcess) {
@@ -144,7 +144,7 @@ func serverRuns(pid int) (bool, error) {
 		return false, err
 	}
 	// The pid may have been given to something else since.
-	return !p.Zombie && strings.HasPrefix(p.Name, "tmux"), nil
+	return !p.Zombie && strings.Contains(p.Name, "tmux"), nil
 }
 
 // revive asks a private server whose socket was removed to make it again, and
@@ -174,6 +174,24 @@ func (b *Backend) revive(ctx context.Context, h backends.Handle) (*snapshot, err
 		case <-time.After(wait):
 		}
 	}
+}
+
+// reviveAny revives the private server that panes of this run stand in. It
+// returns nil where there is none.
+func (b *Backend) reviveAny(ctx context.Context, jobs []*job) *snapshot {
+	asked := make(map[int]bool)
+	for _, j := range jobs {
+		for _, h := range j.Beside {
+			if asked[h.ServerPID] {
+				continue
+			}
+			asked[h.ServerPID] = true
+			if snap, err := b.revive(ctx, h); err == nil {
+				return snap
+			}
+		}
+	}
+	return nil
 }
 
 // Sweep ends this project's private server if nothing in it is to be kept and

@@ -75,7 +75,7 @@ func (b *Backend) Start(ctx context.Context, launches []backends.Launch) []backe
 }
 
 func (b *Backend) startBatch(ctx context.Context, p backends.Policy, batch []*job, out []backends.Started, all []*job) {
-	v, err := b.open(ctx, p)
+	v, err := b.open(ctx, p, batch)
 	if err != nil {
 		for _, j := range batch {
 			j.err = err
@@ -95,7 +95,7 @@ func (b *Backend) startBatch(ctx context.Context, p backends.Policy, batch []*jo
 }
 
 // open finds and locks the venue that a policy asks for.
-func (b *Backend) open(ctx context.Context, p backends.Policy) (*venue, error) {
+func (b *Backend) open(ctx context.Context, p backends.Policy, jobs []*job) (*venue, error) {
 	if b.tmuxErr != nil {
 		return nil, b.tmuxErr
 	}
@@ -119,7 +119,7 @@ func (b *Backend) open(ctx context.Context, p backends.Policy) (*venue, error) {
 	if v.lock, err = b.lock(ctx, v.client.socket); err != nil {
 		return nil, err
 	}
-	if err := v.look(ctx); err != nil {
+	if err := v.look(ctx, jobs); err != nil {
 		v.lock.Close()
 		return nil, err
 	}
@@ -127,11 +127,16 @@ func (b *Backend) open(ctx context.Context, p backends.Policy) (*venue, error) {
 }
 
 // look takes stock under the lock.
-func (v *venue) look(ctx context.Context) error {
+func (v *venue) look(ctx context.Context, jobs []*job) error {
 	if v.private {
 		var err error
 		if v.client, v.snap, err = v.b.openPrivate(ctx); err != nil {
 			return err
+		}
+		if v.snap == nil {
+			// A server of this run may live on without its socket; a second
+			// one beside it would make its panes unreachable.
+			v.snap = v.b.reviveAny(ctx, jobs)
 		}
 		if v.snap != nil && len(v.snap.panes) > 0 {
 			v.session = v.snap.panes[0].session

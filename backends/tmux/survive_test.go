@@ -58,7 +58,7 @@ func TestSurvives(t *testing.T) {
 		"zoomed lead": {ownAll: true, setup: func(w *world) {
 			w.raw("split-window", "-d", "-h", "-t", w.lead, quiet[0], quiet[1], ";", "resize-pane", "-Z", "-t", w.lead)
 		}},
-		"other window is current": {setup: func(w *world) { w.raw("new-window", quiet[0], quiet[1]) }},
+		"other window is current": {setup: func(w *world) { w.raw("new-window", "-n", "other", quiet[0], quiet[1]) }},
 		"other pane is active": {setup: func(w *world) {
 			w.raw("split-window", "-v", "-l", "10", "-t", w.lead, quiet[0], quiet[1])
 		}},

@@ -141,7 +141,7 @@ func TestUserPanesRestored(t *testing.T) {
 	w := newWorld(t, worldOptions{setup: func(w *world) {
 		w.raw("split-window", "-d", "-h", "-l", "70", "-t", w.lead, quiet[0], quiet[1])
 		w.raw("split-window", "-d", "-v", "-l", "10", "-t", w.lead, quiet[0], quiet[1])
-		w.raw("new-window", "-d", quiet[0], quiet[1])
+		w.raw("new-window", "-d", "-n", "other", quiet[0], quiet[1])
 	}})
 	before := w.screen()
 	all := w.start(w.b, 3, besideLead)
@@ -268,6 +268,31 @@ func TestPlaceAgreesWithStart(t *testing.T) {
 	}
 	if n != 5 {
 		t.Errorf("%d workers stand in windows of okstra's own, want 5", n)
+	}
+}
+
+// The arithmetic agrees with what tmux makes of it.
+func TestArrangeAgrees(t *testing.T) {
+	w := newWorld(t, worldOptions{})
+	for _, l := range []string{layout.Tiled, layout.Columns, layout.Rows} {
+		p := besideLead
+		p.Placement, p.Layout, p.MinColumns, p.MinRows = placeWindow, l, 10, 2
+		for _, n := range []int{1, 2, 3, 5, 7, 12} {
+			all := w.start(w.b, n, p)
+			smallest := layout.Size{Columns: 1000, Rows: 1000}
+			for _, st := range all {
+				var width, height int
+				fmt.Sscan(w.ask(st.Handle.Pane, "#{pane_width} #{pane_height}"), &width, &height)
+				smallest.Columns, smallest.Rows = min(smallest.Columns, width), min(smallest.Rows, height)
+				if st.Handle.Window != all[0].Handle.Window {
+					t.Errorf("%s of %d: more than one window", l, n)
+				}
+			}
+			if want := layout.Arrange(l, layout.Size{Columns: 200, Rows: 50}, n).Cell; smallest != want {
+				t.Errorf("%s of %d: the smallest pane is %v, want %v", l, n, smallest, want)
+			}
+			w.close(w.b, all)
+		}
 	}
 }
 

@@ -17,6 +17,24 @@ type command []string
 // alias is only looked up by its whole name.
 func builtin(name string) string { return name[:len(name)-1] }
 
+// longName undoes builtin, for messages.
+func longName(short string) string {
+	for _, name := range names {
+		if builtin(name) == short {
+			return name
+		}
+	}
+	return short
+}
+
+// names are the commands that okstra uses. What it never uses: send-keys,
+// respawn-pane, wait-for.
+var names = []string{
+	"break-pane", "capture-pane", "display-message", "if-shell", "join-pane", "kill-pane", "kill-server",
+	"list-panes", "list-windows", "new-session", "new-window", "resize-pane", "select-layout", "select-pane",
+	"set-option", "show-options", "split-window",
+}
+
 func cmd(name string, words ...string) command {
 	return append(command{builtin(name)}, words...)
 }
@@ -72,6 +90,7 @@ var (
 	paneID    = regexp.MustCompile(`^%[0-9]{1,9}$`)
 	windowID  = regexp.MustCompile(`^@[0-9]{1,9}$`)
 	sessionID = regexp.MustCompile(`^\$[0-9]{1,9}$`)
+	epoch     = regexp.MustCompile(`^[0-9]{1,20}$`) // a server's start time
 	safeTag   = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,200}$`)
 	safeLabel = regexp.MustCompile(`^[A-Za-z0-9 ._-]{0,200}$`)
 )

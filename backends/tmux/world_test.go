@@ -68,7 +68,7 @@ func newWorld(t testing.TB, o worldOptions) *world {
 		t.Fatal(err)
 	}
 	out := w.raw("-f", config, "new-session", "-d", "-P", "-F", "#{pane_id} #{pid}",
-		"-x", fmt.Sprint(o.size.Columns), "-y", fmt.Sprint(o.size.Rows), "sleep", "100000", ";",
+		"-x", fmt.Sprint(o.size.Columns), "-y", fmt.Sprint(o.size.Rows), "-n", "user", "sleep", "100000", ";",
 		"set", "-s", "exit-unattached", "off", ";", "set", "-t", "0", "destroy-unattached", "off")
 	if _, err := fmt.Sscan(out, &w.lead, &w.pid); err != nil {
 		t.Fatalf("start the user's tmux: %q: %v", out, err)

@@ -121,6 +121,9 @@ func Arrange(layout string, window Size, n int) Grid {
 		Columns: (window.Columns - (g.Columns - 1)) / g.Columns,
 		Rows:    smallest(window.Rows, g.Rows, true),
 	}
+	if layout == Rows && (window.Rows-(n-1))%n > 0 {
+		g.Cell.Rows++ // the topmost pane, which gives up a row, is given one more
+	}
 	return g
 }
 
