@@ -91,9 +91,9 @@ func CompileFile(src []byte, name string) (*Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schema %s: %w", name, err)
 	}
-	// A fixed base keeps the library from resolving names against the working
-	// directory, and keeps its messages the same everywhere.
-	const base = "urn:okstra:schema"
+	// A base of our own keeps the library from resolving relative references
+	// against the working directory.
+	const base = "okstra://schema/root"
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.AssertFormat()
