@@ -76,6 +76,11 @@ func act(step string) {
 		for range number(arg) {
 			os.Stdout.Write(chunk)
 		}
+	case "read-fifo": // waits until somebody opened and closed it
+		f, err := os.Open(arg)
+		must(err)
+		_, err = io.Copy(io.Discard, f)
+		must(err)
 	case "read-all":
 		b, err := io.ReadAll(os.Stdin)
 		must(err)
