@@ -43,6 +43,7 @@ type Step struct {
 // their environment on to their tools.
 const (
 	WriteResult = `printf 'The work is done.\n' > "$OKSTRA_RESULT"`
+	hangOnce    = `test "$OKSTRA_ATTEMPT" != 1 || { touch begun; sleep 600; }; `
 	tryToWrite  = `printf 'not allowed\n' > wrote-anyway.txt`
 )
 
@@ -53,7 +54,7 @@ func Scripts() map[string]Script {
 		"story-write":   {{Text: "I will write the result.", Shell: WriteResult}, {Text: "The result is written."}},
 		"story-text":    {{Text: "A final text, in one line."}},
 		"story-meddle":  {{Text: "I will write into the project.", Shell: tryToWrite}, {Text: "I tried to write."}},
-		"story-slow":    {{Text: "This takes a while.", Shell: `sleep 20; ` + WriteResult}, {Text: "The result is written."}},
+		"story-slow":    {{Text: "This takes a while.", Shell: hangOnce + WriteResult}, {Text: "The result is written."}},
 		"story-read":    {{Text: "I will read what I was given.", Read: true}, {Text: "I read it."}},
 		"story-analyst": {{Reply: analyse}},
 		"story-empty":   {{Text: ""}},
