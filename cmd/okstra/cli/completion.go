@@ -64,7 +64,7 @@ func completeCommand() *command {
 		example:  `okstra __complete -- plan ""`,
 		bind: func(*pflag.FlagSet) run {
 			return func(ctx context.Context, s *session, words []string) error {
-				return s.view.Lines(s.complete(ctx, words)...)
+				return s.view.Raw([]byte(strings.Join(append(s.complete(ctx, words), ""), "\n")))
 			}
 		},
 	}

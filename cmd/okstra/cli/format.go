@@ -72,7 +72,7 @@ func (o *fmtOptions) run(_ context.Context, s *session, operands []string) error
 		}
 		f := view.Formatted{File: file, Changed: !bytes.Equal(src, out)}
 		if f.Changed && o.diff {
-			f.Diff = string(diff.Diff(file+" (now)", src, file+" (formatted)", out))
+			f.Diff = string(diff.Diff(s.display(file), src, s.display(file)+" (formatted)", out))
 		}
 		if f.Changed && !o.check && !o.diff {
 			if err := replaceFile(file, out); err != nil {
@@ -108,7 +108,7 @@ func (o *fmtOptions) stdin(s *session) error {
 	changed := !bytes.Equal(src, out)
 	switch {
 	case o.diff:
-		err = s.view.Raw(diff.Diff(name+" (now)", src, name+" (formatted)", out))
+		err = s.view.Raw(diff.Diff(name, src, name+" (formatted)", out))
 	case !o.check:
 		err = s.view.Raw(out)
 	}

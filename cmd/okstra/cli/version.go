@@ -57,7 +57,7 @@ func superviseCommand() *command {
 		operands: []operand{{name: "RECORD", kind: kindFile}},
 		short:    "run one worker (started by backends, not by people)",
 		long:     `Runs the worker of one launch record under its limits and writes its status sidecar. Backends start it; there is no reason to do so by hand.`,
-		example:  `okstra supervise .okstra/tasks/…/prompts/analysis/analyst.find-defects.ada-unknown-001.md.launch.json`,
+		example:  `okstra supervise /path/to/prompt.md.launch.json`,
 		bind: func(*pflag.FlagSet) run {
 			return func(context.Context, *session, []string) error {
 				return usage(superviseCommand(), "supervise takes a launch record and no flags")

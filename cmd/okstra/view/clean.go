@@ -21,6 +21,8 @@ func Clean(s string) string {
 		switch {
 		case r == utf8.RuneError && size == 1:
 			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case r == utf8.RuneError:
+			b.WriteRune(r)
 		case r == '\t':
 			b.WriteByte(' ')
 		case r < 0x20:

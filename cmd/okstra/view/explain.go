@@ -30,9 +30,9 @@ func (e Explanation) lines(width int) []line {
 	rows := [][]span{
 		{{faint, "assignment"}, {plain, w.AssignmentRef}},
 		{{faint, "round"}, {plain, e.Round}},
-		{{faint, "duty"}, {plain, w.Duty}, e.origin("instructions", "duty")},
+		{{faint, "duty"}, {plain, w.Duty}, e.origin("instructions")},
 		{{faint, "role"}, {plain, w.Role + ", " + string(w.Access) + " access"}, e.origin("role")},
-		{{faint, "participant"}, {plain, w.ParticipantRef + " (" + w.Provider + ")"}, e.origin("to", "participant")},
+		{{faint, "participant"}, {plain, w.ParticipantRef + " (" + w.Provider + ")"}, e.origin("assign")},
 	}
 	if w.Model != "" {
 		rows = append(rows, []span{{faint, "model"}, {plain, w.Model}, e.origin("model")})
@@ -61,7 +61,7 @@ func (e Explanation) lines(width int) []line {
 	}
 	out = append(out, table(rows, "  ", width, false)...)
 
-	out = append(out, blank, line{{strong, "Command"}, e.origin("command", "argv")})
+	out = append(out, blank, line{{strong, "Command"}, e.origin("command")})
 	for _, a := range w.Argv {
 		out = append(out, plainLine("  "+quoted(a.String())))
 	}

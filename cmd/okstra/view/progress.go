@@ -1,6 +1,7 @@
 package view
 
 import (
+	"strings"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
@@ -53,16 +54,19 @@ func (p *Progress) Event(e runtime.Event) {
 
 func eventLine(e runtime.Event) line {
 	l := line{{faint, e.Time.Local().Format("15:04:05") + "  "}}
+	message := e.Message
 	switch {
 	case e.InvocationRef != "":
 		l = append(l, span{plain, e.InvocationRef + "  "})
 		if e.Label != "" {
 			l = append(l, span{faint, e.Label + "  "})
+			if e.Status != "" && strings.Contains(message, e.Label) {
+				// The sentence says what the columns say already.
+				message = ""
+			}
 		}
-	case e.Round != "":
+	case e.Round != "" && !strings.Contains(message, "round "+e.Round):
 		l = append(l, span{strong, "round " + e.Round + "  "})
-	default:
-		l = append(l, span{strong, "run  "})
 	}
 	if e.Status != "" {
 		status := string(e.Status)
@@ -71,13 +75,10 @@ func eventLine(e runtime.Event) line {
 		}
 		l = append(l, span{statusStyle(e.Status), status + "  "})
 	}
-	if e.Message != "" {
-		return append(l, span{plain, e.Message})
+	if message == "" && e.Status == "" {
+		message = e.Type
 	}
-	if e.Status == "" {
-		return append(l, span{plain, e.Type})
-	}
-	return l
+	return append(l, span{plain, message})
 }
 
 // Watch follows a recorded run. On a terminal it redraws; else it writes one

@@ -47,9 +47,10 @@ func (v *View) statusLines(s *runtime.RunStatus, now time.Time, width int) []lin
 			rows = append(rows, workerRow(w, now))
 		}
 		out = append(out, blank)
-		out = append(out, table(rows, "  ", width, true)...)
+		// Whoever reads a pipe gets everything; a person can ask why.
+		out = append(out, table(rows, "  ", width, v.Out.terminal)...)
 	}
-	if s.Usage.Source != "" && s.Usage.Source != plan.UsageUnavailable {
+	if s.Usage.Total() > 0 || s.Usage.USD != nil {
 		out = append(out, blank, plainLine("  usage: "+usage(&s.Usage)))
 	}
 	out = append(out, section("Left over", s.Leftovers)...)
