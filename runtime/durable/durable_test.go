@@ -96,6 +96,21 @@ func TestCreateExclusiveHasOneWinner(t *testing.T) {
 	onlyFiles(t, dir, "f")
 }
 
+func TestTouch(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	for _, text := range []string{"", "x"} {
+		if err := Touch(path); err != nil {
+			t.Fatal(err)
+		}
+		if b, err := os.ReadFile(path); err != nil || string(b) != text {
+			t.Errorf("%q, %v; want %q", b, err, text)
+		}
+		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestMkdirAll(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b", "c")
 	for range 2 {

@@ -42,8 +42,8 @@ func Read(path string) (*Record, error) {
 	return r, nil
 }
 
-// Write writes a launch record. It fails with os.ErrExist where one exists: a
-// record is never changed.
+// Write writes a launch record, replacing only one of the same attempt that
+// never started: what a worker was started from is never changed.
 func Write(path string, r *Record) error {
 	if err := r.Check(); err != nil {
 		return fmt.Errorf("write launch record %s: %w", path, err)
@@ -52,7 +52,7 @@ func Write(path string, r *Record) error {
 	if err != nil {
 		return fmt.Errorf("write launch record %s: %w", path, err)
 	}
-	return durable.CreateExclusive(path, b, private)
+	return durable.WriteFile(path, b, private)
 }
 
 // ReadEnv reads an environment record, by the same rules as Read.

@@ -1,6 +1,6 @@
 // Package launch holds the files by which a runner hands one attempt to its
-// supervisor: the launch record, the environment record and the go file. They
-// are written once and never changed. It knows their form and nothing of who
+// supervisor: the launch record, the environment record and the go file. Once
+// the worker was started none of them changes. It knows their form and nothing of who
 // starts what.
 package launch
 

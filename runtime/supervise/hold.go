@@ -10,7 +10,7 @@ import (
 // its process. Nothing is done meanwhile, with little memory.
 func (s *supervisor) hold() {
 	crash.Point("supervisor.hold")
-	if !s.rec.Hold || s.hungUp {
+	if !s.rec.Hold || s.dismissed {
 		return
 	}
 	debug.FreeOSMemory()

@@ -123,12 +123,14 @@ func (w *worker) reap() {
 // askedBy takes what the outside says. Once the program has ended, its end
 // stands, whatever is said.
 func (w *worker) askedBy(sig os.Signal) {
+	w.reap()
 	why := causeCancelled
 	if sig == unix.SIGHUP {
 		why = causePaneLost
-		w.super.hungUp = true
 	}
-	w.reap()
+	if sig == unix.SIGHUP || w.exited {
+		w.super.dismissed = true
+	}
 	if w.phase == running && !w.exited {
 		w.end(why, time.Now())
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/okstra/okstra/runtime/launch"
 	"github.com/okstra/okstra/runtime/sidecar"
 )
 
@@ -122,7 +123,7 @@ func FuzzLines(f *testing.F) {
 
 // TestTheLargestSidecarFits fills every bounded member of a terminal sidecar.
 func TestTheLargestSidecarFits(t *testing.T) {
-	s := &supervisor{}
+	s := &supervisor{rec: &launch.Record{}}
 	for i := range 2 * maxNotes {
 		s.note("%d %s", i, strings.Repeat("\"", 2*maxNote))
 	}

@@ -62,8 +62,9 @@ type supervisor struct {
 	status  sidecar.Status
 	signals signals
 	screen  *screen
-	// hungUp is set when the screen is gone or its holder was told to leave.
-	hungUp bool
+	// dismissed is set when nobody needs the screen any more: it is gone, or we
+	// were asked to leave after the worker had ended.
+	dismissed bool
 }
 
 func (s *supervisor) run(launchPath string) int {
@@ -81,8 +82,12 @@ func (s *supervisor) run(launchPath string) int {
 		return s.leave(why)
 	}
 	crash.Point("supervisor.go-seen")
-	if w, err := s.prepare(); err != nil {
+	w, err := s.prepare()
+	if err != nil {
 		s.cannotStart(err)
+	} else if sig := s.asked(); sig != nil {
+		w.closeAll()
+		return s.leave("asked to leave by " + name(sig))
 	} else {
 		s.work(w)
 	}
@@ -95,6 +100,16 @@ func (s *supervisor) run(launchPath string) int {
 func (s *supervisor) fail(code int, err error) int {
 	s.screen.message(fmt.Sprintf("okstra supervise: %v", err))
 	return code
+}
+
+// asked tells without waiting whether we were asked to leave.
+func (s *supervisor) asked() os.Signal {
+	select {
+	case sig := <-s.signals.asks:
+		return sig
+	default:
+		return nil
+	}
 }
 
 // leave ends before the worker, with the sidecar at init: it never started.

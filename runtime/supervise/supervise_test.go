@@ -111,10 +111,8 @@ func TestEndings(t *testing.T) {
 			if t.Failed() {
 				t.Logf("sidecar: %s\noutput: %s", s.Encode(), r.out.String())
 			}
-			if s.Worker != nil {
-				if _, err := os.Lstat(r.rec.Paths.Env); err == nil {
-					t.Error("the environment record is still there")
-				}
+			if _, err := os.Lstat(r.rec.Paths.Env); err == nil {
+				t.Error("the environment record is still there")
 			}
 		})
 	}

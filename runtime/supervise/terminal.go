@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -48,6 +49,15 @@ func (s *supervisor) cannotStart(err error) {
 	s.status.ExitCode = &code
 	s.status.Reason = plan.ReasonCannotStart
 	s.status.Detail = cut(providers.Clean(err.Error()), maxDetail)
+	s.removeEnv()
+}
+
+// removeEnv takes the environment's values, secrets among them, off the disk:
+// nobody will start this attempt again.
+func (s *supervisor) removeEnv() {
+	if err := os.Remove(s.rec.Paths.Env); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.note("the environment record could not be removed: %v", err)
+	}
 }
 
 // report turns what was seen of a worker into the terminal sidecar's content,
@@ -259,8 +269,8 @@ func (s *supervisor) settle() {
 		again := time.NewTimer(pause)
 		select {
 		case <-again.C:
-		case sig := <-s.signals.asks:
-			s.hungUp = s.hungUp || sig == syscall.SIGHUP
+		case <-s.signals.asks:
+			s.dismissed = true
 		}
 		again.Stop()
 	}

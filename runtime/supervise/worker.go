@@ -102,9 +102,7 @@ func (s *supervisor) work(w *worker) {
 		s.note("the worker's pid could not be written: %v", err)
 	}
 	crash.Point("supervisor.worker-written")
-	if err := os.Remove(s.rec.Paths.Env); err != nil {
-		s.note("the environment record could not be removed: %v", err)
-	}
+	s.removeEnv()
 	crash.Point("supervisor.env-removed")
 
 	go w.readOutput()
