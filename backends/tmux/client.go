@@ -57,6 +57,12 @@ func both(a, b error) error {
 	return fmt.Errorf("%w; %w", a, b)
 }
 
+// patience is the deadline of a call that makes or closes n panes: each may
+// run a slow hook of the user's.
+func (c client) patience(n int) time.Duration {
+	return c.timeout + time.Duration(n)*c.timeout/4
+}
+
 // run makes one client call of the commands and returns what they printed.
 // Output may be returned along with an error: a user's hook that fails makes
 // the call fail, although all was done.

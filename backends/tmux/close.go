@@ -133,7 +133,7 @@ func (b *Backend) closeFound(ctx context.Context, c client, proven []condemned, 
 		for _, d := range chunk {
 			cmds = append(cmds, guardedKill(d))
 		}
-		if _, err := c.run(ctx, c.timeout+time.Duration(len(chunk))*perPane, cmds...); err != nil {
+		if _, err := c.run(ctx, c.patience(len(chunk)), cmds...); err != nil {
 			calls = err // judged by what stands after
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/okstra/okstra/backends"
 	"github.com/okstra/okstra/backends/tmux/layout"
@@ -41,7 +40,7 @@ func (v *venue) make(ctx context.Context, steps []step) {
 	for len(steps) > 0 {
 		if v.hung != nil {
 			for _, s := range steps {
-				s.job.err = v.hung
+				s.job.err = fmt.Errorf("not tried: %w", v.hung)
 			}
 			return
 		}
@@ -57,7 +56,7 @@ func (v *venue) make(ctx context.Context, steps []step) {
 			return
 		}
 		steps = steps[len(batch):]
-		out, err := v.client.run(ctx, v.client.timeout+time.Duration(len(batch))*perPane, cmds...)
+		out, err := v.client.run(ctx, v.client.patience(len(batch)), cmds...)
 		jobs := make([]*job, len(batch))
 		for i, s := range batch {
 			jobs[i] = s.job
@@ -230,7 +229,11 @@ func (v *venue) tags(j *job) []command {
 // settle tags what is not tagged yet, evens out the column, reads the geometry
 // back, and moves what does not fit to a window of our own.
 func (v *venue) settle(ctx context.Context, jobs []*job) {
-	if v.hung != nil || v.snap == nil || !slices.ContainsFunc(jobs, (*job).made) {
+	if v.hung != nil {
+		unmarked(jobs, v.hung)
+		return
+	}
+	if v.snap == nil || !slices.ContainsFunc(jobs, (*job).made) {
 		return
 	}
 	var cmds []command
@@ -279,11 +282,7 @@ func noteLayout(column []string) []command {
 func (v *venue) readBack(ctx context.Context, jobs []*job, cmds []command) bool {
 	snap, err := v.runAll(ctx, cmds)
 	if err != nil {
-		for _, j := range jobs {
-			if j.made() && j.err == nil {
-				j.err = fmt.Errorf("%w: its pane %s is not tagged: %w", backends.ErrUnanswered, j.pane, err)
-			}
-		}
+		unmarked(jobs, err)
 		return false
 	}
 	v.snap = snap
@@ -313,6 +312,15 @@ func (v *venue) readBack(ctx context.Context, jobs []*job, cmds []command) bool 
 		}
 	}
 	return true
+}
+
+// unmarked reports panes that were made and could not be marked as ours.
+func unmarked(jobs []*job, why error) {
+	for _, j := range jobs {
+		if j.made() && j.err == nil {
+			j.err = fmt.Errorf("%w: its pane %s is not tagged: %w", backends.ErrUnanswered, j.pane, why)
+		}
+	}
 }
 
 // runAll sends commands in as many calls as they need and returns what stands

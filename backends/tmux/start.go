@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/gofrs/flock"
 
@@ -67,6 +66,9 @@ func (b *Backend) Start(ctx context.Context, launches []backends.Launch) []backe
 		b.startBatch(ctx, p, batch, out, jobs)
 	}
 	for i, j := range jobs {
+		if j.err == nil && !j.made() {
+			panic("tmux: the launch of " + j.Label + " came to no end")
+		}
 		if j.err != nil {
 			out[i].Err = fmt.Errorf("start pane of %s: %w", j.Label, j.err)
 		}
@@ -77,9 +79,7 @@ func (b *Backend) Start(ctx context.Context, launches []backends.Launch) []backe
 func (b *Backend) startBatch(ctx context.Context, p backends.Policy, batch []*job, out []backends.Started, all []*job) {
 	v, err := b.open(ctx, p, batch)
 	if err != nil {
-		for _, j := range batch {
-			j.err = err
-		}
+		fail(batch, err)
 		return
 	}
 	defer v.lock.Close()
@@ -91,6 +91,13 @@ func (b *Backend) startBatch(ctx context.Context, p backends.Policy, batch []*jo
 				out[i].Handle = v.handle(j)
 			}
 		}
+	}
+}
+
+// fail gives jobs that were not tried the reason.
+func fail(jobs []*job, why error) {
+	for _, j := range jobs {
+		j.err = why
 	}
 }
 
@@ -232,8 +239,11 @@ func (v *venue) beside(ctx context.Context, column []pane, jobs []*job) {
 		first := jobs[0]
 		v.make(ctx, []step{{job: first, words: []string{"split-window", "-d", "-h", "-f", "-l", fmt.Sprint(width), "-t", v.lead.id}}})
 		if !first.made() {
+			if !first.noSpace {
+				fail(jobs[1:], errors.New("the first pane of the column could not be made"))
+			}
 			for _, j := range jobs[1:] {
-				j.noSpace, j.err = first.noSpace, first.err
+				j.noSpace = first.noSpace
 			}
 			return
 		}
@@ -265,7 +275,11 @@ func (v *venue) stack(ctx context.Context, above string, jobs []*job, rows func(
 // windows puts jobs into windows of okstra's own: those of this run that have
 // room and hold nobody else's pane, then new ones.
 func (v *venue) windows(ctx context.Context, present []pane, jobs []*job) {
-	if len(jobs) == 0 || v.hung != nil {
+	if len(jobs) == 0 {
+		return
+	}
+	if v.hung != nil {
+		fail(jobs, fmt.Errorf("not tried: %w", v.hung))
 		return
 	}
 	for _, j := range jobs {
@@ -273,9 +287,7 @@ func (v *venue) windows(ctx context.Context, present []pane, jobs []*job) {
 	}
 	if v.snap == nil || v.session == "" {
 		if !v.startPrivate(ctx, jobs[0]) {
-			for _, j := range jobs[1:] {
-				j.err = jobs[0].err
-			}
+			fail(jobs[1:], errors.New("the first pane of okstra's tmux server could not be made"))
 			return
 		}
 		p := v.snap.pane(jobs[0].pane)
@@ -315,6 +327,11 @@ func (v *venue) windows(ctx context.Context, present []pane, jobs []*job) {
 		}
 	}
 	v.make(ctx, again)
+	for _, j := range jobs {
+		if j.noSpace && !j.made() {
+			j.err = errors.New("tmux finds no space even in a window of its own")
+		}
+	}
 }
 
 // fill returns the steps that add jobs to a window of ours: full-width rows at
@@ -455,7 +472,3 @@ func (v *venue) optionOf(ctx context.Context, id, option string) string {
 	}
 	return values[id][option]
 }
-
-// perPane is added to a call's deadline for each pane that it makes: a user's
-// hooks may be slow.
-const perPane = 3 * time.Second
