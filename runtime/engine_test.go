@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,8 +20,16 @@ import (
 
 // TestMain lets the test binary play okstra's supervisor.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 3 && os.Args[1] == "supervise" {
+	switch {
+	case len(os.Args) == 3 && os.Args[1] == "supervise":
+		enableCrash()
 		os.Exit(supervise.Run(os.Args[2]))
+	case len(os.Args) > 2 && os.Args[1] == "role:apply":
+		os.Exit(applyRole(os.Args[2:]))
+	}
+	// Most of these tests wait for other processes.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }

@@ -1,0 +1,354 @@
+package runtime_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/okstra/okstra/backends"
+	"github.com/okstra/okstra/backends/process"
+	"github.com/okstra/okstra/backends/tmux"
+	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/runtime"
+	"github.com/okstra/okstra/runtime/crash"
+	"github.com/okstra/okstra/runtime/proc"
+)
+
+// crashOnce names a file: whoever can create it may crash. So a sweep kills
+// exactly one process, however many pass the point.
+const crashOnce = "OKSTRA_TEST_CRASH_ONCE"
+
+// enableCrash makes this process die at the point that its environment names,
+// unless another one has died there already.
+func enableCrash() {
+	at := os.Getenv(crash.EnvVar)
+	if at == "" {
+		return
+	}
+	kill, err := crash.KillAt(at)
+	if err != nil {
+		panic(err)
+	}
+	point, _, numbered := strings.Cut(at, "#")
+	once := os.Getenv(crashOnce)
+	crash.Enable(func(name string) {
+		if name != point {
+			return
+		}
+		if _, err := os.Stat(once); err == nil {
+			return
+		}
+		if !numbered {
+			f, err := os.OpenFile(once, os.O_CREATE|os.O_EXCL, 0o600)
+			if err != nil {
+				return
+			}
+			f.Close()
+		}
+		kill(name) // at a numbered point this may only count; a runner passes those alone
+	})
+}
+
+// applyRole is what a child of a sweep does: apply the plan in a file.
+func applyRole(args []string) int {
+	enableCrash()
+	b, err := os.ReadFile(args[0])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	p, err := runtime.DecodePlan(b, args[0])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	env := sweepEnv(p.ProjectRoot)
+	var out *runtime.Outcome
+	switch args[1] {
+	case "apply":
+		out, err = runtime.Apply(context.Background(), env, runtime.ApplyOptions{Plan: p})
+	case "teardown":
+		var report *runtime.TeardownReport
+		report, err = runtime.Teardown(context.Background(), env, runtime.Selector{ProjectRoot: p.ProjectRoot, Name: p.Run.Name}, false)
+		if err == nil && len(report.Left) > 0 {
+			err = fmt.Errorf("left: %v", report.Left)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if out != nil {
+		return out.Exit
+	}
+	return 0
+}
+
+func sweepEnv(root string) runtime.Env {
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return runtime.Env{
+		Okstra: self, Version: "test", Environ: os.Environ(), Now: time.Now,
+		Backends: map[string]backends.Backend{
+			"process": process.New(process.Options{Environ: os.Environ()}),
+			"tmux":    tmux.New(tmux.Options{ProjectRoot: root, Environ: os.Environ(), Folder: os.Getenv("OKSTRA_TEST_TMUX_FOLDER")}),
+		},
+	}
+}
+
+// sweep is one crash: a project, and a child that dies in it.
+type sweep struct {
+	t       *testing.T
+	root    string
+	plan    string
+	backend string
+	folder  string // of tmux sockets
+}
+
+func newSweep(t *testing.T, backend string) *sweep {
+	t.Helper()
+	r := newRig(t)
+	s := &sweep{t: t, root: r.root, backend: backend, plan: filepath.Join(r.root, "plan.json")}
+	folder, err := os.MkdirTemp("/tmp", "okc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.folder = folder
+	// Each start leaves a line under the invocation's name.
+	script := `n=$(printf %s "$OKSTRA_INVOCATION" | tr '/@#' '...'); echo "$OKSTRA_CLAIM" >> starts."$n"; ` + writeResult
+	p := r.plan(
+		plan.Round{Name: "one", Workers: []plan.Worker{r.worker("one", "ada", script), r.worker("one", "bert", script)}},
+		plan.Round{Name: "two", Workers: []plan.Worker{r.worker("two", "ada", script)}},
+	)
+	p.Run.Backend = []string{backend}
+	for i := range p.Rounds {
+		for j := range p.Rounds[i].Workers {
+			// A supervisor that died before init is given up after this.
+			p.Rounds[i].Workers[j].Limits.Start = plan.Duration(time.Second)
+		}
+	}
+	b, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.plan, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.clean)
+	return s
+}
+
+// clean ends the private tmux servers of this sweep, and nothing else.
+func (s *sweep) clean() {
+	sockets, _ := filepath.Glob(filepath.Join(s.folder, "*.sock"))
+	for _, socket := range sockets {
+		cmd := exec.Command("tmux", "-S", socket, "kill-server")
+		_ = cmd.Run() // it may be gone, which is what is wanted
+	}
+	os.RemoveAll(s.folder)
+}
+
+// run starts a child and returns its exit code; one that was killed gives -1.
+func (s *sweep) run(verb, at string) int {
+	s.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(s.t.Context(), 60*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, self, "role:apply", s.plan, verb)
+	for _, kv := range os.Environ() {
+		if !strings.HasPrefix(kv, "TMUX") {
+			cmd.Env = append(cmd.Env, kv)
+		}
+	}
+	cmd.Env = append(cmd.Env, crash.EnvVar+"="+at, crashOnce+"="+filepath.Join(s.root, "crashed"), "OKSTRA_TEST_TMUX_FOLDER="+s.folder)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	cmd.WaitDelay = time.Second
+	err = cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case err == nil, errors.Is(err, exec.ErrWaitDelay):
+		return 0
+	case errors.As(err, &exit):
+		if exit.ExitCode() > 0 && exit.ExitCode() != 3 {
+			s.t.Errorf("%s at %q: exit %d: %s", verb, at, exit.ExitCode(), stderr.String())
+		}
+		return exit.ExitCode()
+	}
+	s.t.Fatalf("%s at %q: %v: %s", verb, at, err, stderr.String())
+	return 0
+}
+
+// crashed marks that the crash of this sweep has happened, so that later
+// children run to their ends.
+func (s *sweep) crashed() {
+	if err := os.WriteFile(filepath.Join(s.root, "crashed"), nil, 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// check requires the end that an undisturbed run has: everything completed, no
+// attempt's worker started twice, nothing left running.
+func (s *sweep) check(at string) {
+	s.t.Helper()
+	st, err := runtime.Status(s.t.Context(), sweepEnv(s.root), runtime.Selector{ProjectRoot: s.root, Name: "test"})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if st.Ended != "completed" {
+		s.t.Errorf("%s: the run ended %q", at, st.Ended)
+	}
+	for _, w := range st.Workers {
+		if w.Status != plan.StatusCompleted {
+			s.t.Errorf("%s: %s is %s/%s %s", at, w.InvocationRef, w.Status, w.Reason, w.Detail)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(s.root, "starts.*"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if len(files) < 3 {
+		s.t.Errorf("%s: only %d invocations ran", at, len(files))
+	}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		claims := strings.Fields(string(b))
+		if len(claims) != 1 {
+			s.t.Errorf("%s: %s was started %d times", at, filepath.Base(f), len(claims))
+		}
+		for _, c := range claims {
+			if left := proc.WithClaim(c); len(left) > 0 {
+				s.t.Errorf("%s: processes %v of %s are left", at, left, filepath.Base(f))
+			}
+		}
+	}
+}
+
+// finish applies again, which must bring the run to its end, and tears down.
+func (s *sweep) finish(at string) {
+	s.t.Helper()
+	s.crashed()
+	if code := s.run("apply", ""); code != 0 {
+		s.t.Errorf("%s: the second apply ended with %d", at, code)
+	}
+	if s.backend != "process" {
+		s.run("teardown", "")
+		if left, _ := filepath.Glob(filepath.Join(s.folder, "*.sock")); len(left) > 0 {
+			s.t.Errorf("%s: teardown left servers %v", at, left)
+		}
+	}
+	s.check(at)
+}
+
+// TestCrashSweep kills the runner, or the first supervisor, at every named
+// point of a run of two rounds, applies again and tears down.
+func TestCrashSweep(t *testing.T) {
+	for _, backend := range []string{"process", "tmux"} {
+		for _, point := range crash.Points() {
+			passings := 1
+			switch point.Name {
+			case "runner.state-written":
+				passings = 6
+			case "runner.settled", "runner.go-written", "runner.backend-started":
+				passings = 2
+			}
+			for n := 1; n <= passings; n++ {
+				at := point.Name
+				if n > 1 {
+					at = fmt.Sprintf("%s#%d", point.Name, n)
+				}
+				if slices.Contains(notPassed, point.Name) {
+					continue
+				}
+				t.Run(backend+"/"+at, func(t *testing.T) {
+					t.Parallel()
+					s := newSweep(t, backend)
+					code := s.run("apply", at)
+					if point.Process == crash.Runner && code != -1 {
+						t.Fatalf("the runner was not killed at %s: exit %d", at, code)
+					}
+					if _, err := os.Stat(filepath.Join(s.root, "crashed")); err != nil && point.Process == crash.Supervisor {
+						t.Fatalf("no supervisor passed %s", at)
+					}
+					s.finish(at)
+				})
+			}
+		}
+	}
+}
+
+// notPassed are points of endings that this run does not have; the
+// supervisor's own tests pass them.
+var notPassed = []string{"supervisor.limit-reached", "supervisor.term-sent", "supervisor.kill-sent", "supervisor.prompt-given", "supervisor.result-written"}
+
+// killServer ends the sweep's private tmux server by the pid that it reports.
+func (s *sweep) killServer() {
+	s.t.Helper()
+	sockets, err := filepath.Glob(filepath.Join(s.folder, "*.sock"))
+	if err != nil || len(sockets) != 1 {
+		s.t.Fatalf("sockets %v: %v", sockets, err)
+	}
+	out, err := exec.Command("tmux", "-S", sockets[0], "display-message", "-p", "#{pid}").Output()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var pid int
+	if _, err := fmt.Sscanf(string(out), "%d", &pid); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// TestTmuxServerKilled kills the multiplexer's server under a run: while a
+// supervisor waits at its gate, while workers run, and while finished panes are
+// held. No verdict may come from that but the one that the sidecar tells.
+func TestTmuxServerKilled(t *testing.T) {
+	t.Run("at the gate", func(t *testing.T) {
+		t.Parallel()
+		s := newSweep(t, "tmux")
+		if code := s.run("apply", "runner.init-seen"); code != -1 {
+			t.Fatalf("exit %d", code)
+		}
+		s.killServer()
+		s.finish("server killed at the gate")
+	})
+	t.Run("while running", func(t *testing.T) {
+		t.Parallel()
+		s := newSweep(t, "tmux")
+		if code := s.run("apply", "runner.state-written#4"); code != -1 {
+			t.Fatalf("exit %d", code)
+		}
+		s.killServer()
+		s.finish("server killed while running")
+	})
+	t.Run("while holding", func(t *testing.T) {
+		t.Parallel()
+		s := newSweep(t, "tmux")
+		if code := s.run("apply", ""); code != 0 {
+			t.Fatalf("exit %d", code)
+		}
+		s.killServer()
+		s.run("teardown", "")
+		s.check("server killed while holding")
+	})
+}
