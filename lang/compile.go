@@ -45,6 +45,9 @@ type memoKey struct {
 // the World for git and programs. The result is nil where there are errors,
 // those of loading included (they are not repeated).
 func Compile(def *Definition, name string, opts CompileOptions) (*Compiled, hcl.Diagnostics) {
+	if def.broken {
+		return nil, nil
+	}
 	if name == "" {
 		var ok bool
 		if name, ok = def.DefaultRun(); !ok {
@@ -109,7 +112,7 @@ func (c *compiler) compile() {
 	if f, ok := c.texts(r.attr("fingerprint")); ok {
 		p.Run.Fingerprint = f
 	}
-	p.Run.Budget, c.budgetAt = c.budget(r.attr("budget"))
+	p.Run.Budget, c.budgetAt = c.budget(chainOf("budget", &r.decl))
 	p.Run.Lead = c.lead(r.lead)
 	if len(r.rounds) == 0 && r.lead.attr("instructions") == nil {
 		c.fault(r.header, SummaryRunEmpty, "The run %q has no rounds. Write round \"NAME\" { assign { … } } in it, or a lead with instructions.", r.name)

@@ -71,6 +71,9 @@ type ProviderInfo struct {
 
 // Providers describes all providers in scope, sorted by name.
 func (d *Definition) Providers() []ProviderInfo {
+	if d.broken {
+		return nil
+	}
 	var out []ProviderInfo
 	for _, name := range names(d.providers) {
 		p := d.providers[name]
@@ -98,6 +101,9 @@ type TaskTypeInfo struct {
 
 // TaskTypes describes all task types, sorted by name.
 func (d *Definition) TaskTypes() []TaskTypeInfo {
+	if d.broken {
+		return nil
+	}
 	var out []TaskTypeInfo
 	for _, name := range names(d.taskTypes) {
 		info, _ := d.taskType(name)
@@ -178,7 +184,7 @@ func (d *Definition) task(r *resolver, rn *run) plan.Task {
 	}
 	fromSettings(&t.Project, "project")
 	fromSettings(&t.Group, "group")
-	keys, _ := r.object(rn.attr("task"), taskKeys)
+	keys := r.merged(chainOf("task", &rn.decl), taskKeys)
 	for name, into := range map[string]*string{"project": &t.Project, "group": &t.Group, "id": &t.ID} {
 		if e, ok := keys[name]; ok {
 			part(into, e, name)

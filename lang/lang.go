@@ -66,6 +66,7 @@ type Definition struct {
 	source Source
 	folder string // of Path, absolute
 	failed bool   // Load reported errors: there will be no plan
+	broken bool   // and nothing was decoded: there is nothing to compile
 
 	files           map[string]*hcl.File // by the name in ranges
 	places          map[string]place     // the same

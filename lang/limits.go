@@ -149,9 +149,9 @@ func (r *resolver) panes(policies ...*decl) plan.Panes {
 }
 
 // budget resolves the bounds of a run; nil where there are none.
-func (r *resolver) budget(a *hcl.Attribute) (*plan.Budget, map[string]entry) {
-	got, ok := r.object(a, budgetKeys)
-	if !ok || len(got) == 0 {
+func (r *resolver) budget(c chain) (*plan.Budget, map[string]entry) {
+	got := r.merged(c, budgetKeys)
+	if len(got) == 0 {
 		return nil, nil
 	}
 	b := &plan.Budget{}
@@ -180,9 +180,9 @@ func (r *resolver) budget(a *hcl.Attribute) (*plan.Budget, map[string]entry) {
 }
 
 // worst resolves the most that one start is taken to use; nil where unsaid.
-func (r *resolver) worst(a *hcl.Attribute) *plan.Worst {
-	got, ok := r.object(a, worstKeys)
-	if !ok || len(got) == 0 {
+func (r *resolver) worst(c chain) *plan.Worst {
+	got := r.merged(c, worstKeys)
+	if len(got) == 0 {
 		return nil
 	}
 	w := &plan.Worst{}

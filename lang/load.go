@@ -64,9 +64,9 @@ type named struct {
 }
 
 // Load finds, reads, decodes and checks a definition with all its imports. It
-// returns every diagnostic at once, sorted. The definition is nil where
-// nothing could be made of it; it may be non-nil with errors, and can then be
-// given to Compile for further diagnostics, but not for a plan.
+// returns every diagnostic at once, sorted. The definition is never nil: with
+// errors it holds at least the files for the snippets of diagnostics, and can
+// be given to Compile for what is wrong with a run, but not for a plan.
 func Load(src Source) (*Definition, hcl.Diagnostics) {
 	def := &Definition{
 		files:        map[string]*hcl.File{},
@@ -82,10 +82,8 @@ func Load(src Source) (*Definition, hcl.Diagnostics) {
 		source:       src,
 	}
 	l := &loader{src: src, def: def, declared: map[string]map[string]named{}}
-	if !l.load() {
-		return nil, tidy(l.diags)
-	}
-	def.failed = l.diags.HasErrors()
+	def.broken = !l.load()
+	def.failed = def.broken || l.diags.HasErrors()
 	return def, tidy(l.diags)
 }
 

@@ -64,9 +64,6 @@ func tree(t testing.TB, files map[string]string) Source {
 func compile(t testing.TB, src Source, run string) *Compiled {
 	t.Helper()
 	def, diags := Load(src)
-	if def == nil {
-		t.Fatal(texts(diags))
-	}
 	c, more := Compile(def, run, CompileOptions{})
 	if c == nil {
 		t.Fatal(texts(append(diags, more...)))
@@ -77,11 +74,9 @@ func compile(t testing.TB, src Source, run string) *Compiled {
 // complaints loads a source, compiles every run, and returns all diagnostics.
 func complaints(src Source) (hcl.Diagnostics, *Definition) {
 	def, diags := Load(src)
-	if def != nil {
-		for _, r := range def.Runs() {
-			_, more := Compile(def, r.Name, CompileOptions{})
-			diags = append(diags, more...)
-		}
+	for _, r := range def.Runs() {
+		_, more := Compile(def, r.Name, CompileOptions{})
+		diags = append(diags, more...)
 	}
 	return tidy(diags), def
 }

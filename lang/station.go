@@ -104,7 +104,7 @@ func (c *compiler) provider(name string) *resolvedProvider {
 		}
 		p.exits[code] = reason
 	}
-	p.worst = c.worst(d.attr("worst"))
+	p.worst = c.worst(chainOf("worst", &d.decl))
 	return p
 }
 

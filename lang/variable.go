@@ -142,6 +142,9 @@ func (l *loader) gather() map[string]given {
 // gatherFile adds the values of one values file.
 func (l *loader) gatherFile(path string, out map[string]given) {
 	f := l.parse(path, l.main)
+	// A values file may hold what must not be shown: its diagnostics have no
+	// snippets.
+	l.def.files[l.show(path)] = &hcl.File{Body: hcl.EmptyBody()}
 	if f == nil {
 		return
 	}
@@ -205,7 +208,10 @@ func (l *loader) settle(v *variable, all map[string]given) (cty.Value, bool) {
 		if diags.HasErrors() || !value.IsWhollyKnown() {
 			return cty.DynamicVal, false
 		}
-		raw, at = value, def.Expr.Range()
+		raw = value
+		if !v.sensitive {
+			at = def.Expr.Range()
+		}
 	default:
 		l.fault(v.header, SummaryVariableMissing, "The variable %q has no default, so it needs a value: --var %s=…, %s%s=…, or a line in %s.", v.name, v.name, envPrefix, v.name, varsFile)
 		return cty.DynamicVal, false
