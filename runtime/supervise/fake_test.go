@@ -89,7 +89,7 @@ func act(step string) {
 		null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 		must(err)
 		for fd := range 3 {
-			must(syscall.Dup3(int(null.Fd()), fd, 0))
+			must(redirect(int(null.Fd()), fd))
 		}
 	case "child", "escapee": // arg: what the child does, steps joined by +; its pid goes to the result's folder
 		cmd := exec.Command(os.Args[0], strings.Split(arg, "+")...)

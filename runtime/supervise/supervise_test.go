@@ -2,6 +2,7 @@ package supervise_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,7 +12,9 @@ import (
 	"time"
 
 	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/runtime/durable"
 	"github.com/okstra/okstra/runtime/launch"
+	"github.com/okstra/okstra/runtime/proc"
 	"github.com/okstra/okstra/runtime/sidecar"
 )
 
@@ -350,6 +353,15 @@ func TestHold(t *testing.T) {
 				t.Errorf("judged %s", j.Verdict)
 			}
 			before := r.read(r.rec.Paths.Status)
+			held := proc.Identity{PID: s.Supervisor.PID, StartTime: s.Supervisor.StartTime}
+			r.until("the holder", func() bool {
+				b, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", held.PID))
+				return err != nil || string(b) == "sleep\n"
+			})
+			if _, err := durable.TryLock(r.rec.Paths.Lock); !errors.Is(err, durable.ErrLocked) || !held.Alive() {
+				t.Errorf("it does not hold the lock: %v", err)
+			}
+			must(r.cmd.Process.Signal(syscall.SIGINT))
 			select {
 			case <-r.done:
 				t.Fatal("it does not hold")
