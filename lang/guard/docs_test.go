@@ -12,6 +12,22 @@ import (
 
 const limitsPage = "../../docs/limits.md"
 
+// values are the limits of package lang, after evaluation.
+const values = `
+## Values
+
+Looked at when a value has been evaluated, before it goes into a plan.
+
+| what | limit | why |
+|---|---|---|
+| workers of a run | 10,000 | More is a mistake, and a bill. |
+| length of a string | 4 MiB | As for functions. |
+| elements of a list, set or map | 10,000 | As many as a run may have workers. |
+| length of one argument of a command line | 131,071 bytes | What Linux takes. |
+| length of a whole command line | 1 MiB | What most systems take, with room for the environment. |
+| NUL characters in a name, an argument or an environment value | none | None can hold one. |
+`
+
 // TestLimitsPage holds docs/limits.md to the tables of this package and of the
 // functions.
 func TestLimitsPage(t *testing.T) {
@@ -29,6 +45,7 @@ func TestLimitsPage(t *testing.T) {
 	for _, l := range function.Limits() {
 		row(l.Name, l.Value, l.Why)
 	}
+	b.WriteString(values)
 	compare(t, limitsPage, b.String())
 }
 
