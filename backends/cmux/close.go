@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/okstra/okstra/backends"
 )
@@ -89,8 +90,7 @@ func (b *Backend) closeOne(ctx context.Context, s *session, h backends.Handle, s
 	v := newSurvey(s)
 	r, workspace, err := v.locate(ctx, h)
 	if errors.Is(err, errAbsent) {
-		b.forget(h)
-		return nil
+		return b.finish(ctx, h, b.process(h, false))
 	}
 	if err != nil {
 		return err
@@ -98,10 +98,9 @@ func (b *Backend) closeOne(ctx context.Context, s *session, h backends.Handle, s
 	if self[r.ID] {
 		return fmt.Errorf("%w: it is the surface that this okstra runs in", errForeign)
 	}
-	switch v.own(ctx, h, r) {
+	switch b.own(ctx, v, h, r) {
 	case mine:
 	case restarted:
-		b.forget(h)
 		return nil
 	case foreign:
 		return fmt.Errorf("%w: it does not carry okstra's marker", errForeign)
@@ -112,7 +111,17 @@ func (b *Backend) closeOne(ctx context.Context, s *session, h backends.Handle, s
 	if err != nil {
 		return err
 	}
+	p := b.process(h, true)
 	if err := b.closeListed(ctx, s, workspace, r.ID, before); err != nil {
+		return err
+	}
+	return b.finish(ctx, h, p)
+}
+
+// finish waits for the process of a surface that is gone. What is kept for it
+// stays until both are.
+func (b *Backend) finish(ctx context.Context, h backends.Handle, p process) error {
+	if err := b.awaitEnd(ctx, p); err != nil {
 		return err
 	}
 	b.forget(h)
@@ -184,9 +193,14 @@ func vanished(before, after []row, closed string) []string {
 	return out
 }
 
-// forget removes what was kept for a surface that is gone.
+// forget removes what was kept for a surface that is gone, and remembers that
+// it was seen to be.
 func (b *Backend) forget(h backends.Handle) {
-	b.present(h.Socket + " " + h.Tag + " " + h.Pane)
-	// A script that stays is swept later.
-	_ = os.Remove(b.scriptPath(h.Tag))
+	b.mu.Lock()
+	b.missing[key(h)] = time.Time{}
+	b.mu.Unlock()
+	for _, path := range []string{b.scriptPath(h.Tag), b.pidPath(h.Tag)} {
+		// A file that stays is swept later.
+		_ = os.Remove(path)
+	}
 }

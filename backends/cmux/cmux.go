@@ -67,7 +67,7 @@ type Backend struct {
 	mutating chan struct{} // holds one token: one mutation at a time
 
 	mu      sync.Mutex
-	missing map[string]time.Time // surface id to when it was first not listed
+	missing map[string]time.Time // when it was first not listed, zero: it was closed here
 }
 
 var (

@@ -103,10 +103,12 @@ const (
 	unproven            // nothing proves either
 )
 
-// own judges a listed surface. The marker proves it; a server without markers
-// must be the recorded one, in which a surface id is never used again.
-func (v *survey) own(ctx context.Context, h backends.Handle, r row) ownership {
-	if r.marks && r.mark == marker(h.Tag) {
+// own judges a listed surface. The marker proves it. A server without markers
+// must be the recorded one, in which a surface id is never used again, and the
+// tag one that was launched.
+func (b *Backend) own(ctx context.Context, v *survey, h backends.Handle, r row) ownership {
+	pid := v.s.peerPID
+	if r.marks && r.mark == marker(h.Tag) && (pid == 0 || h.ServerPID == 0 || pid == h.ServerPID) {
 		return mine
 	}
 	same, known := server{h.ServerPID, h.ServerStart}.same(v.server(ctx))
@@ -115,7 +117,7 @@ func (v *survey) own(ctx context.Context, h backends.Handle, r row) ownership {
 		return restarted
 	case r.marks:
 		return foreign
-	case known:
+	case known && b.launched(h.Tag):
 		return mine
 	}
 	return unproven
@@ -139,22 +141,25 @@ func (b *Backend) sight(ctx context.Context, v *survey, h backends.Handle) backe
 	if err := valid(h); err != nil {
 		return backends.Sight{Presence: backends.Unknown, Detail: err.Error()}
 	}
-	key := h.Socket + " " + h.Tag + " " + h.Pane
 	r, workspace, err := v.locate(ctx, h)
 	if errors.Is(err, errAbsent) {
-		return b.absent(ctx, v, h, key)
+		return b.absent(ctx, v, h)
 	}
-	b.present(key)
+	b.present(h)
 	if err != nil {
 		return backends.Sight{Presence: backends.Unknown, Detail: err.Error()}
 	}
-	switch v.own(ctx, h, r) {
+	switch b.own(ctx, v, h, r) {
 	case mine:
 		detail := "surface " + r.ID
 		if workspace != h.Workspace {
 			detail += ", moved to workspace " + workspace
 		}
-		return backends.Sight{Presence: backends.Alive, Detail: detail}
+		exited := b.process(h, true).state == ended
+		if exited {
+			detail += ", whose process has ended"
+		}
+		return backends.Sight{Presence: backends.Alive, Detail: detail, Exited: exited}
 	case restarted:
 		return backends.Sight{Presence: backends.Gone, Detail: "cmux was restarted; the surface holds another process now"}
 	case foreign:
@@ -163,19 +168,22 @@ func (b *Backend) sight(ctx context.Context, v *survey, h backends.Handle) backe
 	return backends.Sight{Presence: backends.Unknown, Detail: "nothing proves that the listed surface is okstra's"}
 }
 
-// absent calls a surface gone when its server was replaced, or when it was
-// missing from every list for the settling time: lists lag behind.
-func (b *Backend) absent(ctx context.Context, v *survey, h backends.Handle, key string) backends.Sight {
+// absent calls a surface gone when its server was replaced, when its process is
+// known to have ended, or when it was missing from every list for the settling
+// time: lists lag behind.
+func (b *Backend) absent(ctx context.Context, v *survey, h backends.Handle) backends.Sight {
 	if same, known := (server{h.ServerPID, h.ServerStart}).same(v.server(ctx)); known && !same {
-		b.present(key)
 		return backends.Sight{Presence: backends.Gone, Detail: "cmux was restarted"}
+	}
+	if b.process(h, false).state == ended {
+		return backends.Sight{Presence: backends.Gone, Detail: errAbsent.Error() + ", and its process has ended"}
 	}
 	now := b.now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	since, ok := b.missing[key]
+	since, ok := b.missing[key(h)]
 	if !ok {
-		b.missing[key], since = now, now
+		b.missing[key(h)], since = now, now
 	}
 	if now.Sub(since) >= b.settle {
 		return backends.Sight{Presence: backends.Gone, Detail: errAbsent.Error()}
@@ -183,13 +191,16 @@ func (b *Backend) absent(ctx context.Context, v *survey, h backends.Handle, key 
 	return backends.Sight{Presence: backends.Unknown, Detail: fmt.Sprintf("%v; lists lag behind, so it is looked at again after %s", errAbsent, b.settle)}
 }
 
-func (b *Backend) present(key string) {
+func (b *Backend) present(h backends.Handle) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.missing, key)
+	delete(b.missing, key(h))
 }
 
-// Adopt implements backends.Backend: the surface must carry the tag's marker.
+func key(h backends.Handle) string { return h.Socket + " " + h.Tag + " " + h.Pane }
+
+// Adopt implements backends.Backend: the surface must carry the tag's marker, or
+// the launch of the tag have become the process that is named.
 func (b *Backend) Adopt(ctx context.Context, h backends.Handle) (backends.Handle, error) {
 	fail := func(err error) (backends.Handle, error) {
 		return backends.Handle{}, fmt.Errorf("adopt surface %s of cmux: %w", h.Pane, err)
@@ -215,11 +226,20 @@ func (b *Backend) Adopt(ctx context.Context, h backends.Handle) (backends.Handle
 	defer s.Close()
 	v := newSurvey(s)
 	r, workspace, err := v.locate(ctx, h)
+	if errors.Is(err, errAbsent) {
+		return fail(fmt.Errorf("%w: %w", backends.ErrNotThere, err))
+	}
 	if err != nil {
 		return fail(err)
 	}
-	if !r.marks || r.mark != marker(h.Tag) {
+	p := b.process(backends.Handle{Tag: h.Tag}, true)
+	switch {
+	case r.marks && r.mark != marker(h.Tag):
 		return fail(fmt.Errorf("it does not carry the marker of %s", h.Tag))
+	case h.PID != 0 && p.pid != 0 && p.pid != h.PID:
+		return fail(fmt.Errorf("it was started as process %d, not %d", p.pid, h.PID))
+	case !r.marks && (h.PID == 0 || p.pid != h.PID):
+		return fail(errors.New("this cmux lists no markers, and no process proves that it is okstra's"))
 	}
 	id := v.server(ctx)
 	h.Backend, h.Pane, h.Workspace = Name, r.ID, workspace
@@ -281,7 +301,7 @@ func (b *Backend) Capture(ctx context.Context, h backends.Handle, lines int) (st
 	if err != nil {
 		return fail(err)
 	}
-	if v.own(ctx, h, r) != mine {
+	if b.own(ctx, v, h, r) != mine {
 		return fail(errors.New("it is not provably okstra's"))
 	}
 	var screen struct {

@@ -32,8 +32,7 @@ func TestLookGoneAfterExit(t *testing.T) {
 		_, ok := w.surface(h[0].Pane)
 		return !ok
 	})
-	w.want(h[0], backends.Unknown) // once is not enough: lists lag
-	w.gone(h[0])
+	w.eventually("gone", func() bool { return w.look(h[0]).Presence == backends.Gone })
 	w.want(h[1], backends.Alive)
 	if c := w.b.Close(w.context(), h); c[0].Err != nil || c[1].Err != nil {
 		t.Errorf("close: %+v", c)
@@ -47,10 +46,19 @@ func TestLookAtAnAbnormalEnd(t *testing.T) {
 	h := w.start(w.launches(1)...)[0]
 	w.end(h.Tag)
 	w.eventually("the end", func() bool { sf, _ := w.surface(h.Pane); return sf.PID == 0 })
-	w.want(h, backends.Alive)
+	w.exited(h)
 	if c := w.b.Close(w.context(), []backends.Handle{h})[0]; c.Err != nil {
 		t.Error(c.Err)
 	}
+}
+
+// exited waits for a surface that is there and holds no process any more.
+func (w *world) exited(h backends.Handle) {
+	w.Helper()
+	w.eventually("a surface without a process", func() bool {
+		s := w.look(h)
+		return s.Presence == backends.Alive && s.Exited
+	})
 }
 
 func TestLookKeptOnExit(t *testing.T) {
@@ -58,7 +66,7 @@ func TestLookKeptOnExit(t *testing.T) {
 	h := w.start(w.launches(1)...)[0]
 	w.end(h.Tag)
 	w.eventually("the end", func() bool { sf, _ := w.surface(h.Pane); return sf.PID == 0 })
-	w.want(h, backends.Alive)
+	w.exited(h)
 	text, err := w.b.Capture(w.context(), h, 10)
 	if err != nil || !strings.Contains(text, "hello from") {
 		t.Errorf("screen %q, %v", text, err)
@@ -70,6 +78,19 @@ func TestLookWhileTheListLags(t *testing.T) {
 	h := w.start(w.launches(1)...)[0]
 	w.want(h, backends.Unknown)
 	w.eventually("the list to show it", func() bool { return w.look(h).Presence == backends.Alive })
+}
+
+// A surface that is missing from one look may come back; its process runs.
+func TestLookAtAListThatLeavesOneOut(t *testing.T) {
+	w := newWorld(t, cmuxtest.Options{})
+	h := w.start(w.launches(1)...)[0]
+	w.hello(h.Tag)
+	w.server.Hide(h.Pane, 2)
+	w.want(h, backends.Unknown)
+	w.eventually("the list to show it", func() bool { return w.look(h).Presence == backends.Alive })
+	w.server.Hide(h.Pane, 1000)
+	w.want(h, backends.Unknown)
+	w.gone(h)
 }
 
 func TestLookAtAnEmptyList(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/okstra/okstra/backends"
+	"github.com/okstra/okstra/backends/backendtest"
 	"github.com/okstra/okstra/backends/cmux"
 	"github.com/okstra/okstra/backends/cmux/cmuxtest"
 )
@@ -21,6 +22,7 @@ const standIn = "stand-in"
 
 func TestMain(m *testing.M) {
 	cmuxtest.Main()
+	backendtest.RunRole()
 	if len(os.Args) == 3 && os.Args[1] == standIn {
 		supervise(os.Args[2])
 		return

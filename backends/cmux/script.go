@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -20,8 +22,8 @@ import (
 // hands a command to a shell to be executed, so no other path is given to it.
 var plainPath = regexp.MustCompile(`^/[A-Za-z0-9/._+@-]*$`)
 
-// scriptAge is how long a launch script may be needed.
-const scriptAge = 24 * time.Hour
+// scriptAge is how long a launch script and its note may be needed.
+const scriptAge = 30 * 24 * time.Hour
 
 // defaultDir picks the first folder whose path is plain.
 func defaultDir(getenv func(string) string) string {
@@ -62,9 +64,16 @@ func (b *Backend) scriptPath(tag string) string {
 	return filepath.Join(b.dir, "start-"+short(tag)+".sh")
 }
 
-// writeScript writes the script that becomes the supervisor, and does nothing
-// else. It is one path to cmux: no word of the command passes through it.
+func (b *Backend) pidPath(tag string) string {
+	return filepath.Join(b.dir, "start-"+short(tag)+".pid")
+}
+
+// writeScript writes the script that notes its pid and becomes the supervisor.
+// It is one path to cmux: no word of the command passes through it.
 func (b *Backend) writeScript(tag string, command []string) (string, error) {
+	if err := runnable(command); err != nil {
+		return "", err
+	}
 	words := make([]string, len(command))
 	for i, w := range command {
 		if strings.ContainsRune(w, 0) {
@@ -73,7 +82,10 @@ func (b *Backend) writeScript(tag string, command []string) (string, error) {
 		words[i] = quote(w)
 	}
 	path := b.scriptPath(tag)
-	text := "#!/bin/sh\nexec " + strings.Join(words, " ") + "\n"
+	text := "#!/bin/sh\necho $$ >" + quote(b.pidPath(tag)) + "\nexec " + strings.Join(words, " ") + "\n"
+	if err := os.Remove(b.pidPath(tag)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("remove the pid of an earlier start: %w", err)
+	}
 	// A program that this process starts meanwhile would hold the file open for
 	// writing until it executes, and a file that is being written cannot be
 	// executed.
@@ -89,9 +101,29 @@ func (b *Backend) writeScript(tag string, command []string) (string, error) {
 	return path, nil
 }
 
+// runnable refuses what could only fail on the screen.
+func runnable(command []string) error {
+	switch {
+	case len(command) == 0:
+		return errors.New("a launch without a command")
+	case !filepath.IsAbs(command[0]):
+		return fmt.Errorf("the program %q is no absolute path", command[0])
+	case !executable(command[0]):
+		return fmt.Errorf("the program %s is not there, or not executable", command[0])
+	}
+	return nil
+}
+
 // quote makes one word of a POSIX shell.
 func quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// launched reports whether this user's okstra started something with a tag and
+// did not see it end.
+func (b *Backend) launched(tag string) bool {
+	_, err := os.Lstat(b.scriptPath(tag))
+	return err == nil
 }
 
 // sweepScripts removes scripts that no start can need any more.

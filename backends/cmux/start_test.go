@@ -294,6 +294,25 @@ func TestStartRollsBackAHalfMadeSpawn(t *testing.T) {
 	}
 }
 
+// A cmux that ignores what a split says of the command, whatever its version.
+func TestStartWhereCommandsAreIgnored(t *testing.T) {
+	w := newWorld(t, cmuxtest.Options{Faults: cmuxtest.Faults{IgnoreCommands: true}})
+	for _, h := range w.start(w.launches(2)...) {
+		if words := w.hello(h.Tag); words[1] != h.Pane {
+			t.Errorf("runs in %s, recorded is %s", words[1], h.Pane)
+		}
+	}
+	if n := w.calls("surface.respawn"); n != 2 {
+		t.Errorf("%d respawns", n)
+	}
+	// Its answer is lost: nothing proves what became of it, so it is undone.
+	w.server.Set(func(f *cmuxtest.Faults) { f.Lose = "surface.respawn" })
+	r := w.b.Start(w.context(), []backends.Launch{w.launch("run.lost")})[0]
+	if r.Err == nil || r.Handle.Pane != "" || len(w.server.Surfaces()) != 3 {
+		t.Errorf("got %+v with %d surfaces", r, len(w.server.Surfaces()))
+	}
+}
+
 func TestStartOfOneThatFailsHarmsNoOther(t *testing.T) {
 	w := newWorld(t, cmuxtest.Options{})
 	launches := w.launches(3)

@@ -126,6 +126,17 @@ func (s *Server) Respawn(surface, command string) error {
 	return nil
 }
 
+// Hide leaves a surface out of the next lists.
+func (s *Server) Hide(surface string, lists int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, sf := range s.surfaces() {
+		if sf.id == surface {
+			sf.hidden = lists
+		}
+	}
+}
+
 // Show draws a cold surface, which starts its process.
 func (s *Server) Show(surface string) error {
 	s.mu.Lock()
