@@ -221,6 +221,9 @@ func (s *session) finish(ctx context.Context, env runtime.Env, o *runtime.Outcom
 		}
 		return err
 	}
+	if err != nil {
+		o = stopped(o, exitCode(ctx, err))
+	}
 	var status *runtime.RunStatus
 	if o.Run.Seq > 0 && o.State != nil {
 		// The summary must come out even where the run was interrupted.
@@ -242,4 +245,16 @@ func (s *session) finish(ctx context.Context, env runtime.Env, o *runtime.Outcom
 		return exit(o.Exit)
 	}
 	return nil
+}
+
+// stopped is the outcome of a verb that an error ended. A signal detaches: the
+// run can be taken up again, and whoever sent it is told how.
+func stopped(o *runtime.Outcome, code int) *runtime.Outcome {
+	out := *o
+	out.Exit = code
+	if code > 128 {
+		out.Summary = "Interrupted: nothing more is started, and workers that run go on."
+		out.Next = []string{"okstra apply " + o.RunName, "okstra stop " + o.RunName}
+	}
+	return &out
 }

@@ -40,6 +40,22 @@ func catalogCLIs() ([]workerCLI, error) {
 	return out, nil
 }
 
+// knownCLIs are those of the definition, where there is a sound one, else those
+// of the catalog.
+func (s *session) knownCLIs() ([]workerCLI, error) {
+	l := s.load(nil)
+	if l.Definition == nil || l.diags.HasErrors() {
+		return catalogCLIs()
+	}
+	var out []workerCLI
+	for _, p := range l.Providers() {
+		if len(p.Command) > 0 {
+			out = append(out, workerCLI{p.Name, p.Command[0], p.VersionCommand})
+		}
+	}
+	return out, nil
+}
+
 // plainList returns the leading elements of a list that are plain strings.
 func plainList(a *hclsyntax.Attribute) []string {
 	if a == nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
@@ -19,7 +20,7 @@ func doctorCommand() *command {
 		name:  "doctor",
 		group: groupOkstra,
 		short: "show what works here, and what to do about what does not",
-		long: `Looks at the backends and the version of each, at the worker CLIs of the catalog and their versions, at git, at file locks under the project root, and at the terminal. Each finding says what to do about it.
+		long: `Looks at the backends and the version of each, at the worker CLIs of the catalog, or of the definition where there is one, and their versions, at git, at file locks under the project root, and at the terminal. Each finding says what to do about it.
 
 It starts no worker. To prove that file locks exclude, it makes a temporary folder under the project root and removes it. The exit code is 1 only where okstra cannot work at all.`,
 		example: `okstra doctor
@@ -98,14 +99,18 @@ func (s *session) backendFindings(ctx context.Context, root string) []view.Findi
 }
 
 func (s *session) workerFindings(root string) ([]view.Finding, error) {
-	clis, err := catalogCLIs()
+	clis, err := s.knownCLIs()
 	if err != nil {
 		return nil, err
 	}
 	var out []view.Finding
 	for _, c := range clis {
 		f := view.Finding{Area: "worker", Name: c.provider, State: view.StateOK}
-		p := lookProgram(s.env, c.program)
+		program := c.program
+		if strings.Contains(program, "/") && !filepath.IsAbs(program) {
+			program = filepath.Join(root, program)
+		}
+		p := lookProgram(s.env, program)
 		switch {
 		case p.Problem != "":
 			f.State, f.Found = view.StateMissing, p.Problem
