@@ -33,7 +33,8 @@ func (c commands) team(verb string, more ...string) string {
 
 // run is a verb on this run.
 func (c commands) run(verb string, more ...string) string {
-	return c.okstra(append([]string{verb, c.selector(), "--project-root", c.b.Run.Root}, more...)...)
+	words := append([]string{verb, c.selector()}, more...)
+	return c.okstra(append(words, "--project-root", c.b.Run.Root)...)
 }
 
 func (c commands) event(kind EventType, phase Phase, message string, more ...string) string {

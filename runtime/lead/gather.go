@@ -2,7 +2,6 @@ package lead
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/lang/plan/paths"
@@ -45,14 +44,16 @@ func reportWorker(w *plan.Worker, st *record.State) ReportWorker {
 		if d.WorkerKey != w.Key {
 			continue
 		}
-		out.Status, out.Reason = d.Status, d.Reason
+		if d.Superseded == "" {
+			out.Status, out.Reason = d.Status, d.Reason
+		}
 		if d.StartedAt == nil {
 			continue // it never ran
 		}
 		out.Attempts++
 		out.Usage = append(out.Usage, d.Usage)
 		if d.FinishedAt != nil {
-			out.Duration += max(0, d.FinishedAt.Sub(*d.StartedAt).Round(time.Millisecond))
+			out.Duration += d.FinishedAt.Sub(*d.StartedAt)
 		}
 	}
 	return out

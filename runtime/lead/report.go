@@ -258,6 +258,9 @@ func (s *sum) merge(o sum) {
 }
 
 func (s *sum) cells() string {
+	if s.known+s.unknown == 0 {
+		return "- | - | - | -"
+	}
 	if s.known == 0 {
 		return "- | - | - | " + plan.UsageUnavailable
 	}

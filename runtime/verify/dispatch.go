@@ -17,9 +17,6 @@ import (
 func (v *verifier) dispatch(d *record.Dispatch) {
 	v.out.Workers++
 	ref := d.InvocationRef
-	if v.seen == nil {
-		v.seen, v.owned = map[string]bool{}, map[string]bool{}
-	}
 	if v.seen[ref] {
 		v.add(ref, "record", "once", "twice")
 	}
@@ -178,6 +175,9 @@ func (v *verifier) settled(d *record.Dispatch, rec *launch.Record, st *sidecar.S
 		}
 	}
 	got, reason, _ := sidecar.Completed(st, sidecar.Gather(rec, v.rules.Validate), overlapped)
+	if got == plan.StatusCompleted && rec.Report && len(v.reportProblems(d)) > 0 {
+		got, reason = plan.StatusError, plan.ReasonInvalidResult
+	}
 	// The lead's word stands over the completion rule; its event is the proof.
 	forbidden := d.Reason == plan.ReasonForbiddenAction && v.reported(ref)
 	if want := status(d.Status, d.Reason); !forbidden && want != status(got, reason) {

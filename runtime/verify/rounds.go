@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/lang/plan/paths"
@@ -21,10 +22,9 @@ const (
 	unmet = "unmet"
 )
 
-// rounds derives round results, gates, convergence, the end and the report.
+// rounds derives round results, gates, the end and the report.
 func (v *verifier) rounds() {
 	allMet := true
-	var conv *converge.State
 	for i := range v.plan.Rounds {
 		r := &v.plan.Rounds[i]
 		rec := v.state.FindRound(r.Name)
@@ -35,47 +35,72 @@ func (v *verifier) rounds() {
 			continue
 		}
 		v.approval(r, rec)
-		if r.Kind == plan.RoundReverify {
-			conv = v.convergence(r)
-		} else if rec.Result != "" {
+		if rec.Result != "" && !(rec.Result == unmet && v.barred(r)) {
 			v.compare("round "+r.Name, "result", rec.Result, v.result(r))
 		}
+		v.roundPlans(rec)
 	}
 	v.ended(allMet)
-	v.report(conv)
+	v.report()
 }
 
 // result derives whether a round met its require.
 func (v *verifier) result(r *plan.Round) string {
-	completed := 0
+	asked, completed := 0, 0
 	for _, w := range r.Workers {
-		if d := v.state.Latest(w.Key); d != nil && d.Status == plan.StatusCompleted {
+		d := v.state.Latest(w.Key)
+		if r.Kind == plan.RoundReverify && (d == nil || d.Reason == plan.ReasonConvergenceDisabled) {
+			continue // a judge that had nothing to judge
+		}
+		asked++
+		if d != nil && d.Status == plan.StatusCompleted {
 			completed++
 		}
 	}
-	for _, name := range r.After {
-		// A round that could not begin is unmet, even if nothing was required.
-		if before := v.state.FindRound(name); (before == nil || before.Result != met) && completed == 0 {
-			return unmet
-		}
-	}
-	if v.state.Ended != "" && completed == 0 && len(r.Workers) > 0 && v.skipped(r) {
+	if r.Kind == plan.RoundReverify && (v.conv == nil || v.conv.Stage != converge.StageDone) {
 		return unmet
 	}
-	if completed >= r.Require.Needed(len(r.Workers)) {
-		return met
+	if completed < r.Require.Needed(asked) {
+		return unmet
 	}
-	return unmet
+	return met
 }
 
-// skipped reports whether no worker of a round was run.
-func (v *verifier) skipped(r *plan.Round) bool {
-	for _, w := range r.Workers {
-		if d := v.state.Latest(w.Key); d != nil && d.Status != plan.StatusNotRun {
-			return false
+// barred reports whether a round may be unmet whatever its workers did: it
+// could not begin.
+func (v *verifier) barred(r *plan.Round) bool {
+	for _, name := range r.After {
+		if before := v.state.FindRound(name); before == nil || before.Result != met {
+			return true
 		}
 	}
-	return true
+	return v.skipped(r)
+}
+
+// roundPlans holds the round plans that the record fixes against the files.
+func (v *verifier) roundPlans(rec *record.Round) {
+	for i, c := range rec.Convergence {
+		subject := v.rel(v.run.RoundPlan(c.Number))
+		switch {
+		case v.conv == nil:
+		case i < len(v.conv.Rounds):
+			v.compare(subject, "round plan", c.PlanDigest, v.conv.Rounds[i].PlanDigest)
+		default:
+			if next := v.conv.Next(); i == len(v.conv.Rounds) && next != nil && next.Source != "lead" {
+				v.compare(subject, "round plan", c.PlanDigest, next.Digest())
+			}
+		}
+	}
+}
+
+// skipped reports whether some worker of a round was not run.
+func (v *verifier) skipped(r *plan.Round) bool {
+	for _, w := range r.Workers {
+		if d := v.state.Latest(w.Key); d != nil && d.Status == plan.StatusNotRun {
+			return true
+		}
+	}
+	return false
 }
 
 // approval holds a gate's answer against its file, where it came by file.
@@ -105,19 +130,23 @@ func (v *verifier) approval(r *plan.Round, rec *record.Round) {
 	v.compare(subject, "resultsDigest", rec.Approval.Seen, file.Seen)
 }
 
-// convergence replays a reverify round from findings, round plans and verdicts
-// and holds the state artifact against it.
-func (v *verifier) convergence(r *plan.Round) *converge.State {
-	subject := v.rel(v.run.Convergence())
-	raw, err := os.ReadFile(v.run.Convergence())
-	if errors.Is(err, fs.ErrNotExist) {
-		if rec := v.state.FindRound(r.Name); rec.Result == met {
-			v.add(subject, "convergence", "round "+r.Name+" is met", "missing")
-		}
+// convergence replays the reverify round from findings, round plans and
+// verdicts, and holds the state artifact against it.
+func (v *verifier) convergence() *converge.State {
+	if v.plan == nil {
 		return nil
 	}
+	i := slices.IndexFunc(v.plan.Rounds, func(r plan.Round) bool { return r.Kind == plan.RoundReverify })
+	if i < 0 {
+		return nil
+	}
+	r := &v.plan.Rounds[i]
+	subject := v.rel(v.run.Convergence())
+	raw, err := os.ReadFile(v.run.Convergence())
 	if err != nil {
-		v.add(subject, "convergence", "readable", err.Error())
+		if rec := v.state.FindRound(r.Name); rec != nil && rec.Result == met || !errors.Is(err, fs.ErrNotExist) {
+			v.add(subject, "convergence", "a convergence state", problem(err))
+		}
 		return nil
 	}
 	recorded, err := converge.ParseState(raw)
@@ -132,9 +161,8 @@ func (v *verifier) convergence(r *plan.Round) *converge.State {
 	}
 	if text(recorded) != text(derived) {
 		v.compare(subject, "ended", string(recorded.Ended), string(derived.Ended))
-		v.compare(subject, "rounds", recorded.Rounds, derived.Rounds)
 		v.findings(subject, recorded, derived)
-		v.compare(subject, "convergence", plan.Digest(recorded), plan.Digest(derived))
+		v.compare(subject, "digest", plan.Digest(recorded), plan.Digest(derived))
 	}
 	return derived
 }
@@ -228,39 +256,63 @@ func (v *verifier) blocked() bool {
 
 // report makes the final report again from the narrative and holds the file
 // against it. The worker-result pointer is held against the narrative.
-func (v *verifier) report(conv *converge.State) {
+func (v *verifier) report() {
 	for _, r := range v.plan.Rounds {
 		if r.Kind != plan.RoundReportWriter || len(r.Workers) != 1 {
 			continue
 		}
 		d := v.state.Latest(r.Workers[0].Key)
-		if d == nil || d.Status != plan.StatusCompleted {
+		rec := v.state.FindRound(r.Name)
+		if d == nil || d.Status != plan.StatusCompleted || rec == nil || rec.Result == "" {
 			continue
 		}
-		narrative, err := os.ReadFile(v.abs(d.ResultPath))
-		if err != nil {
-			continue // the artifact's own check says so
-		}
-		v.pointer(d, narrative)
+		v.pointer(d)
 		subject := v.rel(v.run.FinalReport())
 		have, err := os.ReadFile(v.run.FinalReport())
 		if err != nil {
-			if rec := v.state.FindRound(r.Name); rec != nil && rec.Result == met {
-				v.add(subject, "final report", "round "+r.Name+" is met", problem(err))
-			}
+			v.add(subject, "final report", "the round "+r.Name+" is "+rec.Result, problem(err))
 			continue
 		}
-		facts, err := lead.ReportOf(v.run, v.plan, v.state, string(narrative), conv, v.emitted(""))
+		text, _, err := v.rendered(d)
 		if err != nil {
 			v.add(subject, "final report", "what the record gives", err.Error())
 			continue
 		}
-		text, _ := lead.RenderReport(facts)
 		v.compare(subject, "final report", plan.DigestBytes(have), plan.DigestBytes([]byte(text)))
 	}
 }
 
-func (v *verifier) pointer(d *record.Dispatch, narrative []byte) {
+// rendered makes the final report from a report-writer's narrative.
+func (v *verifier) rendered(d *record.Dispatch) (string, []string, error) {
+	narrative, err := os.ReadFile(v.abs(d.ResultPath))
+	if err != nil {
+		return "", nil, err
+	}
+	facts, err := lead.ReportOf(v.run, v.plan, v.state, string(narrative), v.conv, v.emitted(""))
+	if err != nil {
+		return "", nil, err
+	}
+	text, problems := lead.RenderReport(facts)
+	return text, problems, nil
+}
+
+// reportProblems are what speaks against a report whose worker completed.
+func (v *verifier) reportProblems(d *record.Dispatch) []string {
+	if v.plan == nil {
+		return nil
+	}
+	_, problems, err := v.rendered(d)
+	if err != nil {
+		return nil // said by report, and by the artifacts' own checks
+	}
+	return problems
+}
+
+func (v *verifier) pointer(d *record.Dispatch) {
+	narrative, err := os.ReadFile(v.abs(d.ResultPath))
+	if err != nil {
+		return // the artifact's own check says so
+	}
 	for _, a := range d.Artifacts {
 		if a.Name != "pointer" {
 			continue

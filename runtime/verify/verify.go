@@ -59,7 +59,7 @@ func (d Disagreement) String() string {
 // Verify derives a run again. The error is set where the run cannot be read at
 // all: no team-state, or one that does not parse.
 func Verify(run paths.Run, rules Rules) (*Report, error) {
-	v := &verifier{run: run, rules: rules, out: &Report{Run: run.Ref(), Disagreements: []Disagreement{}}}
+	v := &verifier{run: run, rules: rules, seen: map[string]bool{}, owned: map[string]bool{}, out: &Report{Run: run.Ref(), Disagreements: []Disagreement{}}}
 	raw, err := os.ReadFile(run.TeamState())
 	if err != nil {
 		return nil, fmt.Errorf("verify %s: %w", run.Ref(), err)
@@ -75,6 +75,7 @@ func Verify(run paths.Run, rules Rules) (*Report, error) {
 	}
 	v.loadPlan()
 	v.manifest()
+	v.conv = v.convergence()
 	for _, d := range v.state.WorkerDispatches {
 		v.dispatch(d)
 	}
@@ -94,6 +95,7 @@ type verifier struct {
 	state *record.State
 	plan  *plan.Plan // nil where it cannot be read
 	out   *Report
+	conv  *converge.State // of the reverify round, derived; nil without one
 	seen  map[string]bool // invocationRefs
 	owned map[string]bool // files that some invocation accounts for, absolute
 }
