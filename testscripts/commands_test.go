@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/creack/pty"
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
 
@@ -33,6 +35,8 @@ func commands() map[string]command {
 		"waitstatus": waitStatus,
 		"waitgone":   waitGone,
 		"start":      c.start,
+		"starttty":   c.startTTY,
+		"type":       c.typeLine,
 		"signal":     c.signal,
 		"finish":     c.finish,
 		"scrub":      scrub,
@@ -186,6 +190,7 @@ type job struct {
 	cmd  *exec.Cmd
 	done chan struct{}
 	err  error
+	tty  *os.File // the master side; nil without a terminal
 }
 
 func key(ts *testscript.TestScript, name string) string { return ts.Getenv("WORK") + "\x00" + name }
@@ -195,12 +200,7 @@ func key(ts *testscript.TestScript, name string) string { return ts.Getenv("WORK
 func (b *background) start(ts *testscript.TestScript, neg bool, args []string) {
 	plainUse(ts, neg, len(args) >= 2, "start NAME PROGRAM ARGS...")
 	name := args[0]
-	program, err := lookPath(ts, args[1])
-	ts.Check(err)
-	cmd := exec.Command(program, args[2:]...)
-	cmd.Args[0] = args[1]
-	cmd.Dir = ts.MkAbs(".")
-	cmd.Env = environ(ts)
+	cmd := b.command(ts, args[1:])
 	out, err := os.Create(ts.MkAbs(name + ".stdout"))
 	ts.Check(err)
 	errOut, err := os.Create(ts.MkAbs(name + ".stderr"))
@@ -208,18 +208,70 @@ func (b *background) start(ts *testscript.TestScript, neg bool, args []string) {
 	cmd.Stdout, cmd.Stderr = out, errOut
 	ts.Check(cmd.Start())
 	ts.Check(errors.Join(out.Close(), errOut.Close()))
-	j := &job{cmd: cmd, done: make(chan struct{})}
+	b.keep(ts, name, &job{cmd: cmd, done: make(chan struct{})}, func() {})
+}
+
+// startTTY is start on a terminal of 100 columns and 30 rows, all three
+// streams. What the terminal shows goes to NAME.stdout as it comes.
+func (b *background) startTTY(ts *testscript.TestScript, neg bool, args []string) {
+	plainUse(ts, neg, len(args) >= 2, "starttty NAME PROGRAM ARGS...")
+	name := args[0]
+	cmd := b.command(ts, args[1:])
+	cmd.Env = append(cmd.Env, "TERM=xterm-256color", "COLUMNS=")
+	out, err := os.Create(ts.MkAbs(name + ".stdout"))
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(name+".stderr"), nil, 0o644))
+	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 30, Cols: 100})
+	ts.Check(err)
+	copied := make(chan struct{})
+	go func() {
+		defer close(copied)
+		// Reading ends with an error when the last holder of the terminal ends.
+		_, _ = io.Copy(out, tty)
+	}()
+	b.keep(ts, name, &job{cmd: cmd, done: make(chan struct{}), tty: tty}, func() {
+		<-copied
+		if err := errors.Join(out.Close(), tty.Close()); err != nil {
+			ts.Logf("%s: %v", name, err)
+		}
+	})
+}
+
+// typeLine types a line into the terminal of a program.
+func (b *background) typeLine(ts *testscript.TestScript, neg bool, args []string) {
+	plainUse(ts, neg, len(args) == 2, "type NAME TEXT")
+	j := b.job(ts, args[0])
+	if j.tty == nil {
+		ts.Fatalf("%s has no terminal", args[0])
+	}
+	_, err := j.tty.WriteString(args[1] + "\n")
+	ts.Check(err)
+}
+
+func (b *background) command(ts *testscript.TestScript, args []string) *exec.Cmd {
+	program, err := lookPath(ts, args[0])
+	ts.Check(err)
+	cmd := exec.Command(program, args[1:]...)
+	cmd.Args[0] = args[0]
+	cmd.Dir = ts.MkAbs(".")
+	cmd.Env = environ(ts)
+	return cmd
+}
+
+// keep waits for a started program, and ends it with the script.
+func (b *background) keep(ts *testscript.TestScript, name string, j *job, ended func()) {
 	b.jobs.Store(key(ts, name), j)
 	go func() {
-		j.err = cmd.Wait()
+		j.err = j.cmd.Wait()
+		ended()
 		close(j.done)
 	}()
 	ts.Defer(func() {
 		select {
 		case <-j.done:
 		default:
-			// It is our own child, not yet waited for, so the pid is still its.
-			if err := cmd.Process.Kill(); err != nil {
+			// It is our own child; Process knows whether it was waited for.
+			if err := j.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 				ts.Logf("end %s: %v", name, err)
 			}
 			<-j.done
