@@ -29,6 +29,12 @@ const netSlack = 30 * time.Second
 func (s *session) drive(ctx context.Context, batch string, work batchWork, done func() bool) error {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
+	var pulse <-chan time.Time
+	if s.heartbeat > 0 && s.beat != nil {
+		ticker := time.NewTicker(s.heartbeat)
+		defer ticker.Stop()
+		pulse = ticker.C
+	}
 	for {
 		if err := s.startReady(batch, work); err != nil {
 			return err
@@ -49,6 +55,8 @@ func (s *session) drive(ctx context.Context, batch string, work batchWork, done 
 		case path := <-s.watch.Changed():
 			s.look(path)
 		case <-wake:
+		case <-pulse:
+			s.beat(len(s.live), len(s.state.InBatch(batch)))
 		case <-tick.C:
 			s.sweep()
 		}

@@ -126,6 +126,12 @@ func find(s Selector) (paths.Run, *record.State, error) {
 	panic("unreachable")
 }
 
+// Find returns the one recorded run that a selector names.
+func Find(s Selector) (paths.Run, error) {
+	run, _, err := find(s)
+	return run, err
+}
+
 func (s Selector) String() string {
 	name := s.Name
 	if name == "" {

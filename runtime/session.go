@@ -49,6 +49,9 @@ type session struct {
 	actions map[string]plan.WorkerAction
 	replace []string // worker keys or labels to redo
 
+	heartbeat time.Duration // how often beat is called while driving; 0 is never
+	beat      func(running, total int)
+
 	stopping  bool   // .stop was seen
 	exhausted bool   // the budget allows no further start
 	rejected  string // who blocks the work, and why; empty while nobody does

@@ -25,6 +25,9 @@ type TeamOptions struct {
 	LeadRuntime  string // must be the manifest's where given
 	RunName      string // must be the manifest's where given
 	Progress     Progress
+	// Heartbeat is how often await calls Beat; 0 is never.
+	Heartbeat time.Duration
+	Beat      func(running, total int)
 }
 
 // DispatchOptions select the batch of TeamDispatch: a jobs file, or workers,
@@ -162,6 +165,7 @@ func TeamAwait(ctx context.Context, env Env, o TeamOptions, timeout time.Duratio
 		wait, cancel = context.WithTimeoutCause(ctx, timeout, errAwaitTimeout)
 		defer cancel()
 	}
+	s.heartbeat, s.beat = o.Heartbeat, o.Beat
 	for _, name := range s.openBatches() {
 		work, err := s.workOf(name)
 		if err != nil {
@@ -329,6 +333,15 @@ func teamCommand(verb string, run paths.Run, args ...string) string {
 		words[i] = lead.Quote(w)
 	}
 	return strings.Join(words, " ")
+}
+
+// TeamTeardown is Teardown for the run that a manifest names.
+func TeamTeardown(ctx context.Context, env Env, o TeamOptions, force bool) (*TeardownReport, error) {
+	run, _, err := o.manifest()
+	if err != nil {
+		return nil, err
+	}
+	return Teardown(ctx, env, Selector{ProjectRoot: run.Root, Name: run.Ref()}, force)
 }
 
 // manifest reads the run manifest that a lead's command names.

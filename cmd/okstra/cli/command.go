@@ -87,6 +87,14 @@ func commands() []*command {
 		attachCommand(),
 		whyCommand(),
 		runsCommand(),
+		usageCommand(),
+		verifyCommand(),
+
+		renderBundleCommand(),
+		teamDispatchCommand(),
+		teamAwaitCommand(),
+		teamTeardownCommand(),
+		eventCommand(),
 
 		doctorCommand(),
 		versionCommand(),

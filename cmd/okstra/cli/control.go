@@ -99,21 +99,26 @@ okstra teardown --all`,
 				} else {
 					r, err = runtime.Teardown(ctx, env, sel, *force)
 				}
-				if r != nil {
-					if shown := s.view.Teardown(r); shown != nil {
-						return shown
-					}
-				}
-				switch {
-				case err != nil:
-					return err
-				case len(r.Left) > 0:
-					return exit(ExitUnmet)
-				}
-				return nil
+				return s.tornDown(r, err)
 			}
 		},
 	}
+}
+
+// tornDown shows what was closed; what is left makes the exit code 3.
+func (s *session) tornDown(r *runtime.TeardownReport, err error) error {
+	if r != nil {
+		if shown := s.view.Teardown(r); shown != nil {
+			return shown
+		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case len(r.Left) > 0:
+		return exit(ExitUnmet)
+	}
+	return nil
 }
 
 func attachCommand() *command {

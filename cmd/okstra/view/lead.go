@@ -1,0 +1,150 @@
+package view
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/runtime"
+	"github.com/okstra/okstra/runtime/lead"
+	"github.com/okstra/okstra/runtime/verify"
+)
+
+// LeadProgress shows events in the form that leads read: a PROGRESS line on
+// Out and, for a worker's event, the ACTIVITY line right after it, both made
+// from the event as it stands in the log. With JSON it is one object a line.
+type LeadProgress struct {
+	Progress
+}
+
+var _ runtime.Progress = (*LeadProgress)(nil)
+
+// LeadProgress returns a receiver of events for team commands.
+func (v *View) LeadProgress() *LeadProgress { return &LeadProgress{Progress{v: v}} }
+
+// Event shows one event.
+func (p *LeadProgress) Event(e runtime.Event) {
+	if p.v.JSON {
+		p.Progress.Event(e)
+		return
+	}
+	if err := p.v.LeadEvent(e.Log); err != nil && p.Err == nil {
+		p.Err = err
+	}
+}
+
+// LeadEvent shows one event of the log as a lead reads it.
+func (v *View) LeadEvent(e lead.Event) error {
+	if v.JSON {
+		return v.document(e)
+	}
+	lines := []line{plainLine(lead.ProgressLine(e))}
+	if activity := lead.ActivityLine(e); activity != "" {
+		lines = append(lines, plainLine(activity))
+	}
+	return v.Out.print(lines...)
+}
+
+// Heartbeat says that a command is alive, for hosts that end silent ones.
+func (v *View) Heartbeat(waited time.Duration, running, total int) error {
+	if v.JSON {
+		return v.record(struct {
+			Type    string  `json:"type"`
+			Waited  float64 `json:"waitedSeconds"`
+			Running int     `json:"running"`
+			Total   int     `json:"total"`
+		}{"heartbeat", waited.Seconds(), running, total})
+	}
+	return v.Out.print(plainLine(fmt.Sprintf("PROGRESS: %s waiting, %s, %d of %d workers run", lead.PhaseAwait, waited.Round(time.Second), running, total)))
+}
+
+// Dispatched shows what a team dispatch started, or would start.
+func (v *View) Dispatched(r *runtime.DispatchReport) error {
+	if v.JSON {
+		return v.record(struct {
+			Type string `json:"type"`
+			*runtime.DispatchReport
+		}{"dispatched", r})
+	}
+	rows := [][]span{header("WORKER", "LABEL", "INVOCATION", "STATUS", "PANE")}
+	for _, w := range r.Workers {
+		rows = append(rows, []span{{plain, w.WorkerKey}, {faint, w.Label}, {plain, w.InvocationRef}, {statusStyle(w.Status), string(w.Status)}, {faint, w.PaneID}})
+	}
+	if len(r.Workers) == 0 {
+		return nil
+	}
+	return v.Out.print(append(table(rows, "  ", v.Out.width, false), blank)...)
+}
+
+// Usage shows what a run has used.
+func (v *View) Usage(r *runtime.UsageReport) error {
+	return v.show(r, func(width int) []line {
+		rows := [][]span{header("WORKER", "ATTEMPT", "IN", "OUT", "CACHED", "REASONING", "USD", "SOURCE")}
+		add := func(row runtime.UsageRow, st style) {
+			u := row.Usage
+			attempt, source := "", u.Source
+			if row.Attempt > 0 {
+				attempt = fmt.Sprint(row.Attempt)
+			}
+			if row.Unknown > 0 {
+				source = fmt.Sprintf("%d not reported", row.Unknown)
+			}
+			cells := []span{{st, row.Name}, {plain, attempt}}
+			if u.Source == plan.UsageUnavailable {
+				cells = append(cells, span{faint, "-"}, span{faint, "-"}, span{faint, "-"}, span{faint, "-"}, span{faint, "-"})
+			} else {
+				usd := "-"
+				if u.USD != nil {
+					usd = fmt.Sprintf("%.4f", *u.USD)
+				}
+				cells = append(cells, span{plain, thousands(u.InputTokens)}, span{plain, thousands(u.OutputTokens)}, span{plain, thousands(u.CachedTokens)},
+					span{plain, thousands(u.ReasoningTokens)}, span{plain, usd})
+			}
+			rows = append(rows, append(cells, span{faint, source}))
+		}
+		for _, w := range r.Workers {
+			add(w, plain)
+		}
+		for _, w := range r.Rounds {
+			w.Name = "round " + w.Name
+			add(w, strong)
+		}
+		add(r.Total, strong)
+		out := table(rows, "", width, false)
+		if b := budget(r.Budget); r.Budget != nil {
+			out = append(out, blank, plainLine("Budget: "+b))
+		}
+		return out
+	})
+}
+
+// Verified shows where a record and the facts disagree.
+func (v *View) Verified(r *verify.Report) error {
+	return v.show(r, func(width int) []line {
+		if r.Agree() {
+			return []line{{{good, "agrees"}, {plain, fmt.Sprintf("  %s: %d invocations and %d events derived again, and nothing differs", r.Run, r.Workers, r.Events)}}}
+		}
+		var out []line
+		for _, d := range r.Disagreements {
+			out = append(out, line{{strong, d.Subject}, {plain, ": " + d.Fact}})
+			out = append(out, wrapped("recorded: "+d.Recorded, "  ", width, plain)...)
+			out = append(out, wrapped("found:    "+d.Found, "  ", width, bad)...)
+		}
+		return append(out, blank, line{{bad, fmt.Sprintf("%s disagrees with what is on disk in %s.", r.Run, count(len(r.Disagreements), "place"))}})
+	})
+}
+
+// Bundle shows a lead's launch prompt; with JSON beside it the facts that a
+// program starts from.
+func (v *View) Bundle(b *lead.Bundle, text string) error {
+	if !v.JSON {
+		return v.Raw([]byte(text))
+	}
+	return v.document(struct {
+		Run         string `json:"run"`
+		Manifest    string `json:"manifest"`
+		LeadRuntime string `json:"leadRuntime"`
+		Mode        string `json:"dispatchMode"`
+		Prompt      string `json:"prompt"`
+	}{b.Run.Ref(), b.Run.Manifest(), string(b.Runtime), string(b.Mode), text})
+}
