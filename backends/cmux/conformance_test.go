@@ -11,7 +11,8 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	for _, version := range []string{"0.64.3", "0.64.17", "0.64.20", "0.64.22", "0.64.25"} {
+	// Without commands and markers, without capabilities, and the newest.
+	for _, version := range []string{"0.64.3", "0.64.17", "0.64.25"} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			backendtest.Run(t, func(t *testing.T) *backendtest.Harness { return harness(t, version) })
@@ -21,7 +22,7 @@ func TestConformance(t *testing.T) {
 
 func harness(t *testing.T, version string) *backendtest.Harness {
 	w := newWorld(t, cmuxtest.Options{Version: version}, func(o *cmux.Options) {
-		o.CallTimeout, o.Settle, o.Now = 4*time.Second, 500*time.Millisecond, nil
+		o.CallTimeout, o.Settle, o.Now = 3*time.Second, 500*time.Millisecond, nil
 	})
 	return &backendtest.Harness{
 		Backend: w.b,
