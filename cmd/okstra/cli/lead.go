@@ -220,8 +220,7 @@ func eventCommand() *command {
 		long: "Appends one of the lead's own events and prints the PROGRESS: line, and the ACTIVITY: line where a worker is concerned, from the same fields. It needs no lock: a run that is driven elsewhere is not disturbed.\n\n" +
 			eventTypes(),
 		example: `okstra event --run-manifest M --type lead-checkpoint --message "reading"
-okstra event --run-manifest M --type forbidden-action \
-    --invocation execute/do/ada@execute#1 --message "it pushed"`,
+okstra event --run-manifest M --type forbidden-action --invocation INVOCATION`,
 		bind: func(fs *pflag.FlagSet) run {
 			var t teamFlags
 			t.bind(fs)
