@@ -66,7 +66,7 @@ func readable(shown []Shown, busy bool, out Outcome) string {
 }
 
 // TestRecorded reads every recorded stream and compares with its golden file.
-// With UPDATE_GOLDEN=1 in the environment the golden files are written instead.
+// With OKSTRA_UPDATE=1 in the environment the golden files are written instead.
 func TestRecorded(t *testing.T) {
 	for _, format := range formats {
 		files, err := filepath.Glob(filepath.Join("testdata", string(format), "*"))
@@ -89,7 +89,7 @@ func TestRecorded(t *testing.T) {
 				busy := s.Busy()
 				got := readable(shown, busy, s.End())
 				golden := strings.TrimSuffix(file, filepath.Ext(file)) + ".golden"
-				if os.Getenv("UPDATE_GOLDEN") != "" {
+				if os.Getenv("OKSTRA_UPDATE") == "1" {
 					if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 						t.Fatal(err)
 					}

@@ -58,26 +58,35 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestRead: a worker with read access reads its inputs with its own tool, and
-// its final text becomes the result.
+// TestRead: a worker with read access, in the project's root and in a folder
+// below it, reads its inputs with its own tool, and its final text becomes the
+// result.
 func TestRead(t *testing.T) {
-	eachCLI(t, func(t *testing.T, cli string) {
-		p := newProject(t)
-		w, _ := p.apply("read", "process", vars(cli, "story-read")...)
-		check(t, w, plan.StatusCompleted, plan.ReasonNone)
-		if got := strings.TrimSpace(p.result(w)); got != "I read it." {
-			t.Errorf("result is %q", got)
-		}
-		run := p.status("read").Ref
-		for _, r := range server.Requests() {
-			// The index names its run; another project's has the same name, so
-			// the folder decides.
-			if r.Model == "story-read" && r.Step == 1 && pathOf(cli) == kindOf(r.Path) && strings.Contains(r.Result, "okstra.inputs/1") && strings.Contains(r.Result, run) {
-				return
-			}
-		}
-		t.Error("the tool did not read the inputs index")
-	})
+	for _, dir := range []string{".", "docs"} {
+		t.Run(dir, func(t *testing.T) {
+			// Not beside each other: the requests since tell what was read.
+			before := len(server.Requests())
+			t.Run("clis", func(t *testing.T) {
+				eachCLI(t, func(t *testing.T, cli string) {
+					p := newProject(t)
+					w, _ := p.apply("read", "process", vars(cli, "story-read", "dir="+dir)...)
+					check(t, w, plan.StatusCompleted, plan.ReasonNone)
+					if got := strings.TrimSpace(p.result(w)); got != "I read it." {
+						t.Errorf("result is %q", got)
+					}
+					read := "nothing"
+					for _, r := range server.Requests()[before:] {
+						if r.Model == "story-read" && r.Step == 1 && kindOf(r.Path) == pathOf(cli) {
+							read = r.Result
+						}
+					}
+					if !strings.Contains(read, "okstra.inputs/1") {
+						t.Errorf("the tool did not read the inputs index, it gave: %s", read)
+					}
+				})
+			})
+		})
+	}
 }
 
 // pathOf and kindOf tell whose request it was.

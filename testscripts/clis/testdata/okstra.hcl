@@ -15,6 +15,11 @@ variable "idle" {
   default = "60s"
 }
 
+variable "dir" {
+  type    = string
+  default = "."
+}
+
 variable "attempts" {
   type    = number
   default = 1
@@ -30,13 +35,14 @@ locals {
 
 okstra {
   project = "clis"
-  timeout = { wall = "2m", idle = var.idle }
+  timeout = { wall = "2m" }
   retry   = { attempts = var.attempts, backoff = "1s" }
 }
 
 participant "worker" {
   provider = local.providers[var.cli]
   model    = var.model
+  timeout  = { idle = var.idle }
 }
 
 participant "ada" {
@@ -86,13 +92,13 @@ run "write" {
 }
 
 run "read" {
-  description = "A worker with read access, in a folder below the root."
+  description = "A worker with read access."
 
   round "work" {
     assign {
       duty = duty.look
       to   = participant.worker
-      dir  = "docs"
+      dir  = var.dir
     }
   }
 }
