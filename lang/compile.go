@@ -66,7 +66,7 @@ func Compile(def *Definition, name string, opts CompileOptions) (*Compiled, hcl.
 		memo: map[memoKey]any{}, assigned: map[string]hcl.Range{}, identities: map[string]placedRef{},
 	}
 	c.compile()
-	diags := tidy(c.diags)
+	diags := tidy(clamp(c.diags, def.files))
 	if diags.HasErrors() || def.failed {
 		return nil, diags
 	}

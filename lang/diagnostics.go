@@ -128,6 +128,22 @@ func oneOf(names []string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 }
 
+// clamp keeps ranges inside their files. In JSON syntax, HCL's places inside a
+// string with escapes, and at the end of a broken file, are off by some bytes.
+func clamp(diags hcl.Diagnostics, files map[string]*hcl.File) hcl.Diagnostics {
+	for _, d := range diags {
+		for _, r := range []*hcl.Range{d.Subject, d.Context} {
+			if r == nil || !isJSON(r.Filename) || files[r.Filename] == nil {
+				continue
+			}
+			size := len(files[r.Filename].Bytes)
+			r.End.Byte = min(r.End.Byte, size)
+			r.Start.Byte = min(r.Start.Byte, r.End.Byte)
+		}
+	}
+	return diags
+}
+
 // tidy sorts diagnostics (errors and warnings apart, then file and place) and
 // drops repeats: one faulty expression of a duty is one mistake, however many
 // workers it is evaluated for.

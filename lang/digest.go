@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/okstra/okstra/lang/plan"
 )
@@ -118,6 +119,11 @@ func (c *compiler) relativeTemplate(t plan.Template) (moved plan.Template, chang
 // digestTemplate is plan.Digest for a template, which has no keys to sort, so
 // that one pass over a long prompt is enough.
 func digestTemplate(t plan.Template) string {
+	for _, s := range t {
+		if !utf8.ValidString(s.Text) {
+			return plan.Digest(t) // which settles what broken text stands for
+		}
+	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

@@ -20,8 +20,8 @@ func Format(src []byte, filename string) ([]byte, hcl.Diagnostics) {
 		return nil, tidy(diags)
 	}
 	if isJSON(filename) {
-		if _, diags := hcljson.Parse(src, filename); diags.HasErrors() {
-			return nil, tidy(diags)
+		if f, diags := hcljson.Parse(src, filename); diags.HasErrors() {
+			return nil, tidy(clamp(diags, map[string]*hcl.File{filename: f}))
 		}
 		var b bytes.Buffer
 		if err := json.Indent(&b, bytes.TrimSpace(src), "", "  "); err != nil {

@@ -84,7 +84,7 @@ func Load(src Source) (*Definition, hcl.Diagnostics) {
 	l := &loader{src: src, def: def, declared: map[string]map[string]named{}}
 	def.broken = !l.load()
 	def.failed = def.broken || l.diags.HasErrors()
-	return def, tidy(l.diags)
+	return def, tidy(clamp(l.diags, def.files))
 }
 
 // load reports whether a definition could be made.

@@ -416,11 +416,6 @@ func (c *compiler) argv(w *work) ([]plan.Template, plan.Program) {
 		add(p.attr("model_args"))
 	}
 	add(w.st.participantDecl().attr("args"))
-	if p.prompt == plan.PromptArgument && !slices.ContainsFunc(argv, func(t plan.Template) bool {
-		return slices.Contains(t.Refs(), plan.RefPromptText)
-	}) {
-		argv = append(argv, plan.Template{{Ref: plan.RefPromptText}})
-	}
 	total := 0
 	for _, t := range argv {
 		n := literalSize(t)
