@@ -138,6 +138,10 @@ func (f *file) checkV2(c Context) []Job {
 			continue
 		}
 		job := Job{Invocation: Derive(c.Run, round, w, batch, nextAttempt(f.kind, w.Key, batch, c.Dispatches)), Worker: w, Round: round}
+		if job.Kind != f.kind {
+			f.at(e, "assignmentRef", "the first attempt of %s has not run yet; its kind is %s, not %s", w.Key, job.Kind, f.kind)
+			continue
+		}
 		job.PromptPath, job.ResultPath = job.Files.Prompt(), job.Files.WorkerResult()
 		job.AuditPath, job.EmitPath = job.Files.Audit(), job.Files.Emit()
 		f.derived(e, job, c)
@@ -168,7 +172,7 @@ func (f *file) identity(e *entry, w *plan.Worker) {
 // derived compares the entry with the invocation that its worker and kind give.
 func (f *file) derived(e *entry, job Job, c Context) {
 	if d := recordOf(job.Ref, c.Dispatches); d != nil {
-		f.at(e, "invocationRef", "%s %s, as %s since %s", job.Ref, alreadyRecorded, d.Status, d.CreatedAt.UTC().Format("2006-01-02T15:04:05Z"))
+		f.at(e, "invocationRef", "%s %s, as %s since %s%s", job.Ref, alreadyRecorded, d.Status, d.CreatedAt.UTC().Format("2006-01-02T15:04:05Z"), goesOn(d))
 		return
 	}
 	if e.attempt > 0 && e.attempt != job.Attempt {
@@ -272,8 +276,18 @@ func (c Context) resolve(path string) string {
 	return filepath.Join(c.Run.Root, path)
 }
 
+// goesOn says what brings a recorded invocation to its end.
+func goesOn(d *record.Dispatch) string {
+	if d.Status.Terminal() {
+		return ""
+	}
+	return "; `okstra team await` brings it to its end"
+}
+
+// recordOf finds the record of an invocation that ran or will run. One that is
+// not-run stands in nobody's way.
 func recordOf(ref string, dispatches []*record.Dispatch) *record.Dispatch {
-	i := slices.IndexFunc(dispatches, func(d *record.Dispatch) bool { return d.InvocationRef == ref })
+	i := slices.IndexFunc(dispatches, func(d *record.Dispatch) bool { return d.InvocationRef == ref && d.Status != plan.StatusNotRun })
 	if i < 0 {
 		return nil
 	}
@@ -340,7 +354,7 @@ func (f *file) jobV1(e *entry, w *lead.WorkerV1, c Context) (Job, bool) {
 	}
 	job.AuditPath, job.EmitPath = AuditPath(job.ResultPath), EmitPath(job.ResultPath)
 	if d := recordOf(job.Ref, c.Dispatches); d != nil {
-		f.at(e, "workerId", "%s %s, as %s", job.Ref, alreadyRecorded, d.Status)
+		f.at(e, "workerId", "%s %s, as %s%s", job.Ref, alreadyRecorded, d.Status, goesOn(d))
 		return Job{}, false
 	}
 	return job, true

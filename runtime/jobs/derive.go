@@ -66,16 +66,20 @@ func batchOf(kind Kind, round *plan.Round, w *plan.Worker, dispatches []*record.
 	return "", fmt.Errorf("the kind %s does not fit a worker of the %s round %q", kind, round.Kind, round.Name)
 }
 
-// nextAttempt is the attempt that a kind means in a batch.
+// nextAttempt is the attempt that a kind means in a batch. One that was
+// recorded as not-run has never been, and is meant again.
 func nextAttempt(kind Kind, key, batch string, dispatches []*record.Dispatch) int {
 	if kind != KindRetry {
 		return 1
 	}
-	highest := 0
+	highest, ran := 0, true
 	for _, d := range dispatches {
-		if keyOf(d) == key && d.Batch == batch {
-			highest = max(highest, d.Attempt)
+		if keyOf(d) == key && d.Batch == batch && d.Attempt >= highest {
+			highest, ran = d.Attempt, d.Status != plan.StatusNotRun
 		}
+	}
+	if !ran {
+		return highest
 	}
 	return highest + 1
 }

@@ -117,6 +117,10 @@ func TestGeneratedFilesPassTheirOwnCheck(t *testing.T) {
 			f.ran(0, "write", plan.StatusCompleted)
 			return f.batch(2, "reverify-r1", 1)
 		}},
+		{"a worker that was not run before", KindInitial, func(f *fixture) []Planned {
+			f.ran(0, "write", plan.StatusNotRun)
+			return f.batch(0, "write", 1)
+		}},
 		{"retry in a reverify batch", KindRetry, func(f *fixture) []Planned {
 			f.ran(0, "write", plan.StatusCompleted)
 			f.ran(2, "reverify-r1", plan.StatusTimeout)
@@ -284,7 +288,7 @@ func TestRefusalsOfRecordedAndPlanned(t *testing.T) {
 		src := Build(f.run, KindInitial, f.batch(0, "write", 1))
 		f.ran(0, "write", plan.StatusRunning)
 		jobs, r := Check(src, "j", f.context())
-		refused(t, jobs, r, "write/do/ada@write#1 is recorded already, as running since 2026-01-02T03:04:05Z")
+		refused(t, jobs, r, "write/do/ada@write#1 is recorded already, as running since 2026-01-02T03:04:05Z; `okstra team await` brings it to its end")
 	})
 	t.Run("--dispatch-kind differs", func(t *testing.T) {
 		f := newFixture(t)
@@ -292,6 +296,12 @@ func TestRefusalsOfRecordedAndPlanned(t *testing.T) {
 		c.Kind = "retry"
 		jobs, r := Check(Build(f.run, KindInitial, f.batch(0, "write", 1)), "j", c)
 		refused(t, jobs, r, "dispatchKind is initial, but --dispatch-kind says retry")
+	})
+	t.Run("a retry of what was not run", func(t *testing.T) {
+		f := newFixture(t)
+		f.ran(0, "write", plan.StatusNotRun)
+		jobs, r := Check(Build(f.run, KindRetry, f.batch(0, "write", 1)), "j", f.context())
+		refused(t, jobs, r, "the first attempt of write.do.ada has not run yet; its kind is initial, not retry")
 	})
 	t.Run("no round plan", func(t *testing.T) {
 		f := newFixture(t)
