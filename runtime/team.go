@@ -16,6 +16,7 @@ import (
 	"github.com/okstra/okstra/runtime/durable"
 	"github.com/okstra/okstra/runtime/jobs"
 	"github.com/okstra/okstra/runtime/lead"
+	"github.com/okstra/okstra/runtime/record"
 )
 
 // TeamOptions name the run that a lead's command is about.
@@ -154,6 +155,10 @@ func TeamAwait(ctx context.Context, env Env, o TeamOptions, timeout time.Duratio
 	if err != nil {
 		return nil, err
 	}
+	if st, err := record.Load(run.TeamState()); err == nil && st.Ended != "" {
+		// An await that is asked again must tell the same as the one before.
+		return ended(run, st), nil
+	}
 	s, err := o.take(env, run, m, false)
 	if err != nil {
 		return nil, err
@@ -184,6 +189,15 @@ func TeamAwait(ctx context.Context, env Env, o TeamOptions, timeout time.Duratio
 		}
 	}
 	return s.wrapUp()
+}
+
+// ended is the outcome of a run that was finished before.
+func ended(run paths.Run, st *record.State) *Outcome {
+	out := &Outcome{Run: run, RunName: st.RunName, State: st, Nothing: true, Summary: fmt.Sprintf("Run %s is finished: %s.", run.Ref(), st.Ended)}
+	if st.Ended != "completed" {
+		out.Exit, out.Summary = 3, fmt.Sprintf("Run %s is finished: %s. %s", run.Ref(), st.Ended, st.EndedDetail)
+	}
+	return out
 }
 
 var errAwaitTimeout = errors.New("the time to wait has passed")

@@ -73,7 +73,7 @@ func newRig(t testing.TB, steps ...string) *rig {
 		Result: plan.ResultFile,
 		Output: plan.OutputText,
 		Limits: plan.Limits{
-			Start: plan.Duration(patience), Wall: plan.Duration(patience), Idle: plan.Duration(patience), Grace: plan.Duration(300 * time.Millisecond),
+			Start: plan.Duration(patience), Wall: plan.Duration(patience), Idle: plan.Duration(patience), Grace: plan.Duration(time.Second),
 		},
 	}
 	if err := os.WriteFile(prompt, []byte("the prompt\n"), 0o600); err != nil {

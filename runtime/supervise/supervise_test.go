@@ -52,16 +52,16 @@ func TestEndings(t *testing.T) {
 		{name: "idle limit", steps: []string{"say:hello", "hang"}, change: func(r *rig) {
 			r.rec.Limits.Idle = 300 * ms
 		}, want: "timeout/idle-limit", code: 143, signal: "SIGTERM"},
-		{name: "output keeps the idle limit away", steps: []string{"tick:20x30", "result:fine"}, change: func(r *rig) {
-			r.rec.Limits.Idle = 400 * ms
+		{name: "output keeps the idle limit away", steps: []string{"tick:20x200", "result:fine"}, change: func(r *rig) {
+			r.rec.Limits.Idle = 3 * sec
 		}, want: "completed"},
 		{name: "ignores TERM", steps: []string{"ignore-term", "say:x", "hang"}, change: func(r *rig) {
-			r.rec.Limits.Idle = 500 * ms
+			r.rec.Limits.Idle = 3 * sec
 		}, want: "timeout/idle-limit", code: 137, signal: "SIGKILL"},
 		{name: "grandchild holds the pipe", steps: []string{"result:fine", "child:hang"}, want: "completed", note: "left 1 running"},
 		{name: "grandchild that ignores TERM", steps: []string{"result:fine", "child:ignore-term+say:x+hang"}, want: "completed", note: "left 1 running"},
 		{name: "escapee in its own session", steps: []string{"result:fine", "escapee:ignore-term+hang"}, want: "completed", note: "left 1 running"},
-		{name: "moves its stdio away and goes on", steps: []string{"close-stdio", "sleep:600", "result:late"}, want: "completed"},
+		{name: "moves its stdio away and goes on", steps: []string{"close-stdio", "sleep:1500", "result:late"}, want: "completed"},
 		{name: "hangs after all was delivered", steps: []string{"result:fine", "close-stdio", "hang"}, want: "completed", note: "it was ended"},
 		{name: "hangs with nothing delivered", steps: []string{"close-stdio", "hang"}, change: func(r *rig) {
 			r.rec.Limits.Idle = sec

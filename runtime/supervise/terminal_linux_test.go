@@ -240,7 +240,7 @@ func TestSilentToolCallIsNotIdle(t *testing.T) {
 	const answer = `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"ok"}]}}`
 	const last = `{"type":"result","subtype":"success","is_error":false,"result":"all fine","usage":{"input_tokens":3,"output_tokens":4}}`
 	for name, steps := range map[string][]string{
-		"completed":          {"say:" + call, "sleep:900", "say:" + answer, "say:" + last},
+		"completed":          {"say:" + call, "sleep:5000", "say:" + answer + "\\n" + last},
 		"timeout/idle-limit": {"say:" + call, "say:" + answer, "sleep:60000"},
 		"timeout/wall-limit": {"say:" + call, "sleep:60000"},
 	} {
@@ -248,9 +248,9 @@ func TestSilentToolCallIsNotIdle(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, steps...)
 			r.rec.Output, r.rec.Result = plan.OutputClaudeStream, plan.ResultStdout
-			r.rec.Limits.Idle = 300 * ms
+			r.rec.Limits.Idle = 3 * sec
 			if name == "timeout/wall-limit" {
-				r.rec.Limits.Wall = sec
+				r.rec.Limits.Wall = 6 * sec
 			}
 			s := r.run()
 			if got := r.verdict(s); got != name {

@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"os"
+	"runtime/debug"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -108,7 +109,10 @@ func (s *supervisor) work(w *worker) {
 	go w.readOutput()
 	go w.readErrors()
 	crash.Point("supervisor.prompt-given")
+	// Many workers run for long; what starting took is given back.
+	trim := time.AfterFunc(time.Second, debug.FreeOSMemory)
 	w.loop()
+	trim.Stop()
 	s.report(w)
 }
 

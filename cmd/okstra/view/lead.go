@@ -111,8 +111,8 @@ func (v *View) Usage(r *runtime.UsageReport) error {
 		}
 		add(r.Total, strong)
 		out := table(rows, "", width, false)
-		if b := budget(r.Budget); r.Budget != nil {
-			out = append(out, blank, plainLine("Budget: "+b))
+		if r.Budget != nil {
+			out = append(out, blank, plainLine("Budget: "+budget(r.Budget)))
 		}
 		return out
 	})
