@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/okstra/okstra/backends"
 	"github.com/okstra/okstra/backends/internal/ident"
@@ -59,6 +60,9 @@ func (b *Backend) ask(ctx context.Context, h backends.Handle) (*snapshot, error)
 		if s, rerr := b.revive(ctx, h); rerr == nil {
 			return s, nil
 		}
+		// A server that ends with its last pane stops answering before it is
+		// gone. Whether it went is for the caller to see.
+		_ = waitServer(ctx, h.ServerPID, time.Second)
 	}
 	return snap, err
 }

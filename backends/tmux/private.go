@@ -153,6 +153,9 @@ func (b *Backend) revive(ctx context.Context, h backends.Handle) (*snapshot, err
 	if h.Socket != b.privateSocket() || !h.Own {
 		return nil, errNoServer
 	}
+	if _, err := os.Lstat(h.Socket); !errors.Is(err, fs.ErrNotExist) {
+		return nil, errNoServer // nobody removed it
+	}
 	if runs, err := serverRuns(h.ServerPID); err != nil || !runs {
 		return nil, errNoServer
 	}
@@ -167,6 +170,9 @@ func (b *Backend) revive(ctx context.Context, h backends.Handle) (*snapshot, err
 		snap, _, err := c.query(ctx)
 		if err == nil || wait > time.Second {
 			return snap, err
+		}
+		if runs, rerr := serverRuns(h.ServerPID); rerr == nil && !runs {
+			return nil, errNoServer // it was ending just then
 		}
 		select {
 		case <-ctx.Done():
