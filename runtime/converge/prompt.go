@@ -19,7 +19,7 @@ func Prompt(p *RoundPlan, worker string) string {
 	}
 	var b strings.Builder
 	if p.Critic {
-		fmt.Fprintf(&b, "## Critic's pass\n\n%s\n\n%s\n", criticText, quotedIsData)
+		fmt.Fprintf(&b, "## Critic's pass\n\n%s\n\n%s\n\n", criticText, quotedIsData)
 		for _, f := range p.Findings {
 			writeItem(&b, f)
 		}
@@ -28,7 +28,7 @@ func Prompt(p *RoundPlan, worker string) string {
 	}
 	fmt.Fprintf(&b, "## Re-verification, round %d\n\n", p.Number)
 	b.WriteString(modeText(p))
-	fmt.Fprintf(&b, "\nYou are asked about %d of the findings of others. %s\n", len(ask.Findings), quotedIsData)
+	fmt.Fprintf(&b, "\nYou are asked about %d of the findings of others. %s\n\n", len(ask.Findings), quotedIsData)
 	for _, f := range p.Findings {
 		for _, id := range ask.Findings {
 			if id == f.Finding {
@@ -79,7 +79,7 @@ const criticText = `Read the findings below as a whole, settled ones and contest
 - No candidate is a valid answer.`
 
 func writeItem(b *strings.Builder, f Item) {
-	fmt.Fprintf(b, "\n### `%s`\n\n", strings.ReplaceAll(line(f.Finding), "`", "'"))
+	fmt.Fprintf(b, "### `%s`\n\n", strings.ReplaceAll(line(f.Finding), "`", "'"))
 	for _, row := range []struct{ name, text string }{
 		{"Title", f.Title}, {"Severity", string(f.Severity)}, {"Location", f.Location}, {"Claim", f.Claim}, {"Evidence", f.Evidence},
 	} {
@@ -115,8 +115,7 @@ func line(s string) string {
 	}, s)
 }
 
-const judgeForm = `
-### Your answer
+const judgeForm = `### Your answer
 
 Emit one JSON document with a verdict for every finding above, its full id as it stands there:
 
@@ -131,8 +130,7 @@ Emit one JSON document with a verdict for every finding above, its full id as it
 ` + "`agree`: the claim holds as it stands. `disagree`: it does not. `supplement`: it holds in part, or needs what `note` says. A finding without a verdict counts as contested." + `
 `
 
-const criticForm = `
-### Your answer
+const criticForm = `### Your answer
 
 Emit one JSON document:
 

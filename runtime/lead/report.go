@@ -193,7 +193,7 @@ func findingsPart(s *converge.State) string {
 
 func (r Report) usagePart() string {
 	var b strings.Builder
-	b.WriteString("| Worker | Role | Provider | Model | Status | Attempts | Time | Input | Output | Cost (USD) | Source |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| Worker | Role | Provider | Model | Status | Starts | Time | Input | Output | Cost (USD) | Source |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
 	var total sum
 	for _, w := range r.Workers {
 		var s sum
