@@ -148,7 +148,7 @@ func (w *worker) step(now time.Time) {
 		case !w.reading.busy.Load() && !now.Before(w.idleEnds()):
 			w.reached(sidecar.LimitIdle, w.super.rec.Limits.Idle, now)
 		case w.finished() && w.unchanged(now) >= w.grace():
-			w.super.note("the program had delivered everything and went on for %s; it was ended", w.grace())
+			w.super.note("the program had said its last word and went on for %s; it was ended", w.grace())
 			w.end(causeDelivered, now)
 		}
 	case asking:
