@@ -226,9 +226,9 @@ run "r" {
 		t.Errorf("round = %+v", p.Rounds[0])
 	}
 	wantDiags(t, tree(t, map[string]string{"okstra.hcl": fmt.Sprintf(text, "[for i in range(1000) : \"a\"]")}), SummaryForEach)
-	many := `toset(flatten([for i in range(105) : [for j in range(100) : "${i}-${j}"]]))`
+	many := `flatten([for i in range(105) : [for j in range(100) : "${i}-${j}"]])`
 	wantDiags(t, tree(t, map[string]string{"okstra.hcl": fmt.Sprintf(text, many)}), SummaryTooLarge)
-	wantDiags(t, tree(t, map[string]string{"okstra.hcl": strings.Replace(fmt.Sprintf(text, `toset(flatten([for i in range(60) : [for j in range(100) : "${i}-${j}"]]))`), "provider.claude", "[provider.claude, provider.codex]", 1)}), SummaryTooMany)
+	wantDiags(t, tree(t, map[string]string{"okstra.hcl": strings.Replace(fmt.Sprintf(text, `flatten([for i in range(60) : [for j in range(100) : "${i}-${j}"]])`), "provider.claude", "[provider.claude, provider.codex]", 1)}), SummaryTooMany)
 }
 
 func TestLongNames(t *testing.T) {

@@ -48,6 +48,7 @@ type loader struct {
 	main  *unit
 	unit  *unit // whose files are being decoded
 	units []*unit
+	taken map[string]bool // files of units, by absolute path
 	uses  []use
 	diags hcl.Diagnostics
 	// own are the okstra blocks of the definition itself, library those of imports.
@@ -81,7 +82,7 @@ func Load(src Source) (*Definition, hcl.Diagnostics) {
 		runs:         map[string]*run{},
 		source:       src,
 	}
-	l := &loader{src: src, def: def, declared: map[string]map[string]named{}}
+	l := &loader{src: src, def: def, taken: map[string]bool{}, declared: map[string]map[string]named{}}
 	def.broken = !l.load()
 	def.failed = def.broken || l.diags.HasErrors()
 	return def, tidy(clamp(l.diags, def.files))
@@ -153,6 +154,10 @@ func (l *loader) parseUnit(path string, ring []string) *unit {
 	ring = append(slices.Clone(ring), path)
 	sound := true
 	for _, p := range paths {
+		if l.taken[p] {
+			continue // a file that was imported by itself, and again with its folder
+		}
+		l.taken[p] = true
 		f := l.parse(p, u)
 		if f == nil {
 			sound = false

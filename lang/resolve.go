@@ -43,6 +43,12 @@ func (r *resolver) plain(expr hcl.Expression) (cty.Value, bool) {
 	if diags.HasErrors() {
 		return cty.NilVal, false
 	}
+	return r.settled(expr, v)
+}
+
+// settled refuses an evaluated value that is not there to be used: symbolic,
+// unknown, null or too large.
+func (r *resolver) settled(expr hcl.Expression, v cty.Value) (cty.Value, bool) {
 	if marks := marksOf(v); len(marks) > 0 {
 		r.diags = append(r.diags, symbolFault(expr.Range(), marks))
 		return cty.NilVal, false

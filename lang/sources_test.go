@@ -135,6 +135,8 @@ run "not-ours" {
 	text := `
 import { source = "../house/house.hcl" }
 import { source = "../house/more" }
+import { source = "../house/more/role.hcl" }
+import { source = "../house" }
 okstra { timeout = { wall = "9m" } }
 override "provider" "tool" {
   args = ["-v"]

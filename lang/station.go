@@ -225,11 +225,13 @@ func (c *compiler) forEach(a *hcl.Attribute) (list []element, given, ok bool) {
 	if a == nil {
 		return nil, false, true
 	}
-	v, ok := c.value(a)
-	if !ok {
-		if v, diags := c.eval.value(a.Expr, nil); !diags.HasErrors() && v.IsKnown() && v.IsNull() {
-			c.fault(a.Expr.Range(), SummaryForEach, "for_each is null. Write an empty set, [], where there may be nothing to do.")
-		}
+	v, diags := c.eval.value(a.Expr, nil)
+	c.diags = append(c.diags, diags...)
+	if bare, _ := v.Unmark(); bare.IsKnown() && bare.IsNull() {
+		c.fault(a.Expr.Range(), SummaryForEach, "for_each is null. Write an empty set, [], where there may be nothing to do.")
+		return nil, true, false
+	}
+	if v, ok = c.settled(a.Expr, v); !ok {
 		return nil, true, false
 	}
 	t := v.Type()
