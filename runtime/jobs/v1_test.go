@@ -161,4 +161,3 @@ func touch(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 }
-
