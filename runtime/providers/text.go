@@ -23,7 +23,9 @@ func (t *textStream) Line(line []byte, more bool) []Shown {
 		t.final.add("\n")
 	}
 	t.started = true
-	t.final.add(string(line))
+	if !t.final.truncated {
+		t.final.add(string(line))
+	}
 	if !first {
 		return nil
 	}

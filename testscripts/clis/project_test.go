@@ -77,7 +77,7 @@ stream_max_retries = 0
 	p.env = []string{
 		"PATH=" + os.Getenv(binVar) + string(os.PathListSeparator) + os.Getenv("PATH"),
 		"HOME=" + p.home, "LANG=C.UTF-8", "TERM=xterm-256color",
-		"XDG_RUNTIME_DIR=" + base, "TMUX_TMPDIR=" + base,
+		"XDG_RUNTIME_DIR=" + base, "TMUX_TMPDIR=" + base, "TMPDIR=" + base,
 		"ANTHROPIC_BASE_URL=" + server.URL, "ANTHROPIC_API_KEY=story", "CLAUDE_CODE_MAX_RETRIES=0",
 		"GOOGLE_GEMINI_BASE_URL=" + server.URL, "GEMINI_API_KEY=story",
 		"STORY_KEY=story",

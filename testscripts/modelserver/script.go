@@ -44,7 +44,7 @@ type Step struct {
 const (
 	WriteResult = `printf 'The work is done.\n' > "$OKSTRA_RESULT"`
 	hangOnce    = `test "$OKSTRA_ATTEMPT" != 1 || { touch begun; sleep 600; }; `
-	tryToWrite  = `printf 'not allowed\n' > wrote-anyway.txt`
+	tryToWrite  = `cat README > wrote-anyway.txt`
 )
 
 // Scripts are the stories by model name.
