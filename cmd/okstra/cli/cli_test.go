@@ -180,6 +180,9 @@ func TestMainUsage(t *testing.T) {
 		{"apply ./x.json --new", 64, "", "a saved plan is executed as it is"},
 		{"apply ./x.json", 1, "", "x.json"},
 		{"status --project-root nowhere", 1, "", "nowhere"},
+		{"team", 64, "", "followed by one of: dispatch, await, teardown"},
+		{"team --json", 64, "", "followed by one of"},
+		{"team dispath", 64, "", `did you mean "dispatch"?`},
 		{"completion tcsh", 64, "", "not in"},
 	}
 	for _, tt := range tests {

@@ -130,8 +130,8 @@ func find(args []string) (*command, []string, error) {
 		}
 	}
 	if family {
-		if len(args) == 1 {
-			return nil, nil, usage(nil, "%s needs one of: %s", args[0], strings.Join(names, ", "))
+		if len(args) == 1 || strings.HasPrefix(args[1], "-") {
+			return nil, nil, usage(nil, "%s is followed by one of: %s", args[0], strings.Join(names, ", "))
 		}
 		return nil, nil, usage(nil, "unknown verb %q after %s%s", args[1], args[0], didYouMean(args[1], names))
 	}
