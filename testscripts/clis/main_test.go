@@ -7,6 +7,13 @@ import (
 	"testing"
 )
 
+// Variables by which the outer test process tells the inner one what it made.
+const (
+	insideVar = "OKSTRA_TEST_CLIS_INSIDE"
+	okstraVar = "OKSTRA_TEST_CLIS_OKSTRA"
+	binVar    = "OKSTRA_TEST_CLIS_BIN"
+)
+
 // loudly says on standard error why nothing was tested.
 func loudly(why string) {
 	bar := strings.Repeat("*", 72)

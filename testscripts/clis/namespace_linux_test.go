@@ -16,13 +16,6 @@ import (
 	"github.com/okstra/okstra/testscripts/modelserver"
 )
 
-// Variables by which the outer test process tells the inner one what it made.
-const (
-	insideVar = "OKSTRA_TEST_CLIS_INSIDE"
-	okstraVar = "OKSTRA_TEST_CLIS_OKSTRA"
-	binVar    = "OKSTRA_TEST_CLIS_BIN"
-)
-
 // isolated runs the tests in a network namespace of loopback only, in a second
 // process of this test binary.
 func isolated(m *testing.M) int {
