@@ -45,9 +45,12 @@ type Options struct {
 	// Settle is how long a surface must be missing from every list before it is
 	// called gone: lists lag behind. Default 5 s.
 	Settle time.Duration
-	// CloseWait is how long a closed surface may stay listed, since a process may
-	// take its time to end, before it is closed once more. Default 4 s.
+	// CloseWait is how long a closed surface may stay listed before it is closed
+	// once more. Default 4 s.
 	CloseWait time.Duration
+	// EndWait is how long the process of a closed surface may take to end.
+	// Default 10 s.
+	EndWait time.Duration
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }
@@ -62,6 +65,7 @@ type Backend struct {
 	callTimeout time.Duration
 	settle      time.Duration
 	closeWait   time.Duration
+	endWait     time.Duration
 	now         func() time.Time
 
 	mutating chan struct{} // holds one token: one mutation at a time
@@ -87,6 +91,7 @@ func New(o Options) *Backend {
 		callTimeout: o.CallTimeout,
 		settle:      o.Settle,
 		closeWait:   o.CloseWait,
+		endWait:     o.EndWait,
 		now:         o.Now,
 		mutating:    make(chan struct{}, 1),
 		missing:     map[string]time.Time{},
@@ -108,6 +113,9 @@ func New(o Options) *Backend {
 	}
 	if b.closeWait == 0 {
 		b.closeWait = 4 * time.Second
+	}
+	if b.endWait == 0 {
+		b.endWait = 10 * time.Second
 	}
 	if b.now == nil {
 		b.now = time.Now

@@ -62,7 +62,7 @@ func (b *Backend) awaitEnd(ctx context.Context, p process) error {
 	if p.state != running {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, b.closeWait)
+	ctx, cancel := context.WithTimeout(ctx, b.endWait)
 	defer cancel()
 	var err error
 	done := poll(ctx, func() bool {
