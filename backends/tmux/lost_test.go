@@ -47,7 +47,7 @@ func TestLostAnswers(t *testing.T) {
 	for name, script := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, worldOptions{})
-			b := w.backend(Options{Tmux: wrapped(t, w, script), CallTimeout: 700 * time.Millisecond})
+			b := w.backend(Options{Tmux: wrapped(t, w, script), CallTimeout: 2 * time.Second})
 			p := besideLead
 			p.Placement = placeWindow
 			ss := w.supervisors(3, p)
@@ -72,7 +72,7 @@ func TestLostAnswers(t *testing.T) {
 func TestUnanswered(t *testing.T) {
 	w := newWorld(t, worldOptions{})
 	stop := fmt.Sprintf(`"$TMUX_REAL" "$@" >/dev/null; kill -STOP %d; exit 1`, w.pid)
-	b := w.backend(Options{Tmux: wrapped(t, w, stop), CallTimeout: 300 * time.Millisecond})
+	b := w.backend(Options{Tmux: wrapped(t, w, stop), CallTimeout: 3 * time.Second})
 	ss := w.supervisors(12, besideLead)
 	started := b.Start(context.Background(), backendtest.Launches(ss))
 	syscall.Kill(w.pid, syscall.SIGCONT)

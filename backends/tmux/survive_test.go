@@ -178,8 +178,9 @@ func attach(t *testing.T, w *world, columns, rows int) {
 
 // A stopped server does not hang okstra; it answers unknown and goes on.
 func TestStoppedServer(t *testing.T) {
-	w := newWorld(t, worldOptions{options: Options{CallTimeout: 400 * time.Millisecond}})
+	w := newWorld(t, worldOptions{})
 	all := w.start(w.b, 2, besideLead)
+	w.b.callTimeout = 400 * time.Millisecond
 	if err := syscall.Kill(w.pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ type world struct {
 	pid    int // of the user's server
 	lead   string
 	b      *Backend
-	count  int
+	all    []*backendtest.Supervisor
 }
 
 type worldOptions struct {
@@ -118,6 +118,15 @@ func (w *world) endServers() {
 		}
 		return true, ""
 	})
+	// Their supervisors are hung up, and write a last file before they end.
+	for _, s := range w.all {
+		if s.SaidHello() {
+			pid := s.Hello(w.t).PID
+			backendtest.Eventually(w.t, "the end of "+s.Launch.Label, func() (bool, string) {
+				return !backendtest.Running(pid), fmt.Sprint(pid)
+			})
+		}
+	}
 }
 
 func tmuxCommand(socket string, args ...string) *exec.Cmd {
@@ -153,8 +162,8 @@ func (w *world) supervisors(n int, p backends.Policy) []*backendtest.Supervisor 
 	w.t.Helper()
 	out := make([]*backendtest.Supervisor, n)
 	for i := range out {
-		w.count++
-		out[i] = backendtest.NewSupervisor(w.t, w.files, fmt.Sprintf("w%02d", w.count), backendtest.Behaviour{}, p)
+		out[i] = backendtest.NewSupervisor(w.t, w.files, fmt.Sprintf("w%02d", len(w.all)+1), backendtest.Behaviour{}, p)
+		w.all = append(w.all, out[i])
 	}
 	return out
 }
