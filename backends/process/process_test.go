@@ -71,7 +71,7 @@ func TestReaped(t *testing.T) {
 
 func TestCloseIsBounded(t *testing.T) {
 	b := New(Options{CloseTimeout: 50 * time.Millisecond})
-	s, h := startOne(t, b, backendtest.Behaviour{Stubborn: 700 * time.Millisecond})
+	s, h := startOne(t, b, backendtest.Behaviour{Stubborn: 2 * time.Second})
 	s.Hello(t)
 	c := b.Close(t.Context(), []backends.Handle{h})[0]
 	if c.Err == nil || c.Refused || !strings.Contains(c.Err.Error(), "still runs") {
