@@ -280,6 +280,16 @@ func (s *session) outcome(exit int, summary string, next ...string) *Outcome {
 	return out
 }
 
+// detached is the outcome of an interrupted session: workers go on. For any
+// other error there is none; the error says what happened.
+func (s *session) detached(err error) *Outcome {
+	if !errors.Is(err, ErrInterrupted) {
+		return nil
+	}
+	name := s.state.RunName
+	return s.outcome(0, "Interrupted: nothing more is started, and workers that run go on.", "okstra apply "+name, "okstra stop "+name)
+}
+
 // failed lists the workers that did not complete, for a summary.
 func (s *session) failed() string {
 	var out []string

@@ -29,7 +29,7 @@ func (s *session) converge(ctx context.Context, r *plan.Round) (*Outcome, error)
 			return out, err
 		}
 		if err := s.judgeBatch(ctx, r, rp); err != nil {
-			return s.outcome(0, "detached"), err
+			return s.detached(err), err
 		}
 		if s.stopping || s.exhausted {
 			return nil, nil
@@ -42,7 +42,7 @@ func (s *session) converge(ctx context.Context, r *plan.Round) (*Outcome, error)
 // where convergence has ended, and, with an outcome, where the lead has to
 // write it. The state artifact is brought up to date.
 func (s *session) advance(r *plan.Round) (*converge.RoundPlan, *Outcome, error) {
-	in, err := s.convergenceInput(r)
+	in, err := converge.InputOf(s.run.Ref(), s.plan, r, s.emitted(""))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -65,7 +65,7 @@ func (s *session) advance(r *plan.Round) (*converge.RoundPlan, *Outcome, error) 
 				return rp, nil, s.writeConvergence(st)
 			}
 		}
-		answers, err := s.answers(rp)
+		answers, err := converge.AnswersTo(rp, s.emitted(paths.ReverifyBatch(rp.Number)))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -104,45 +104,27 @@ func (s *session) forgetConvergence(r *plan.Round) error {
 	return s.commit()
 }
 
-// convergenceInput gathers what the analysts found.
-func (s *session) convergenceInput(r *plan.Round) (converge.Input, error) {
-	in := converge.Input{Run: s.run.Ref(), Round: r.Name, Policy: *r.Convergence}
-	analysts := map[string]bool{}
-	for _, name := range r.After {
-		up := s.plan.Round(name)
-		if up == nil {
-			continue
+// emitted reads what the latest completed invocation of a worker emitted; with
+// a batch, the latest in that batch.
+func (s *session) emitted(batch string) converge.Emitted {
+	return func(key string) ([]byte, bool, error) {
+		d := s.state.Latest(key)
+		if batch != "" {
+			d = nil
+			for _, one := range s.state.InBatch(batch) {
+				if one.WorkerKey == key {
+					d = one
+				}
+			}
 		}
-		for i := range up.Workers {
-			w := &up.Workers[i]
-			if w.Emits != plan.EmitsFindings {
-				continue
-			}
-			analysts[w.ParticipantRef] = true
-			d := s.state.Latest(w.Key)
-			if d == nil || d.Status != plan.StatusCompleted {
-				continue
-			}
-			path := attemptFiles(s.run, w, d.Batch, d.Attempt).Emit()
-			b, err := os.ReadFile(path)
-			if err != nil {
-				return in, fmt.Errorf("read findings: %w", err)
-			}
-			doc, err := converge.ParseFindings(b)
-			if err != nil {
-				return in, fmt.Errorf("findings %s: %w", path, err)
-			}
-			in.Sources = append(in.Sources, converge.Source{Worker: w.Key, Participant: w.ParticipantRef, Doc: doc})
+		_, w := s.plan.Worker(key)
+		if d == nil || w == nil || d.Status != plan.StatusCompleted {
+			return nil, false, nil
 		}
+		b, err := os.ReadFile(attemptFiles(s.run, w, d.Batch, d.Attempt).Emit())
+		return b, err == nil, err
 	}
-	in.Analysts = len(analysts)
-	for _, w := range r.Workers {
-		in.Judges = append(in.Judges, converge.JudgeRef{Worker: w.Key, Participant: w.ParticipantRef, Critic: w.Role == roleCritic})
-	}
-	return in, nil
 }
-
-const roleCritic = "critic"
 
 // roundPlan returns the plan of the next convergence round, persisted and
 // recorded. Without one there is an outcome (the lead has to write it) or an
@@ -265,30 +247,6 @@ func (s *session) owes(r *plan.Round, j *job) (attempt, allowance int, owes bool
 		return 0, 0, false
 	}
 	return last.Attempt + 1, s.state.Allowance, true
-}
-
-// answers reads what the judges of a round wrote; one that did not complete
-// has none.
-func (s *session) answers(rp *converge.RoundPlan) ([]converge.Answer, error) {
-	batch := paths.ReverifyBatch(rp.Number)
-	var out []converge.Answer
-	for _, d := range s.state.InBatch(batch) {
-		_, w := s.plan.Worker(d.WorkerKey)
-		if d.Status != plan.StatusCompleted || w == nil {
-			continue
-		}
-		path := attemptFiles(s.run, w, d.Batch, d.Attempt).Emit()
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return nil, fmt.Errorf("read verdicts: %w", err)
-		}
-		doc, err := converge.ParseVerdicts(b)
-		if err != nil {
-			return nil, fmt.Errorf("verdicts %s: %w", path, err)
-		}
-		out = append(out, converge.Answer{Worker: d.WorkerKey, Doc: doc})
-	}
-	return out, nil
 }
 
 func (s *session) writeConvergence(st *converge.State) error {

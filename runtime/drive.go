@@ -249,10 +249,7 @@ func (s *session) onStart(f *flight, st *sidecar.Status) {
 		return
 	}
 	d.Status, d.Claim = plan.StatusRunning, st.Claim
-	at := st.StartedAt
-	d.StartedAt = &at
-	s.note(lead.Event{TS: s.env.Now(), Type: lead.WorkerStarted, Phase: lead.PhaseOf(lead.WorkerStarted, f.round.Kind), Round: d.Round,
-		InvocationRef: d.InvocationRef, Message: d.ExecutionLabel + " is running", Data: map[string]any{lead.DataLabel: d.ExecutionLabel}})
+	s.started(d, st)
 }
 
 // sweep looks at everything that no event has told of.
@@ -337,8 +334,7 @@ func (s *session) lost(path string, f *flight, st *sidecar.Status) {
 		return func() {
 			s.forget(path)
 			f.d.Claim = st.Claim
-			at := st.StartedAt
-			f.d.StartedAt = &at
+			s.started(f.d, st)
 			detail := "the supervisor was killed; what it had started was ended"
 			if len(left) > 0 {
 				detail = fmt.Sprintf("the supervisor was killed; %d processes of the worker could not be ended", len(left))

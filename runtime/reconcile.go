@@ -145,30 +145,11 @@ func (s *session) restoreEvents() error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	var want []lead.Event
-	for _, d := range s.state.WorkerDispatches {
-		base := lead.Event{TS: s.env.Now(), Serial: s.state.Serial, Phase: lead.PhaseDispatch, Round: d.Round, InvocationRef: d.InvocationRef}
-		ran := d.StartedAt != nil || d.Status == plan.StatusRunning || d.Status == plan.StatusSpawning
-		if ran {
-			e := base
-			e.Type, e.Message = lead.WorkerDispatch, "dispatching "+d.ExecutionLabel
-			e.Data = map[string]any{lead.DataLabel: d.ExecutionLabel, "kind": d.Kind}
-			want = append(want, e)
-		}
-		if ran && d.StartedAt != nil {
-			e := base
-			e.Type, e.Message = lead.WorkerStarted, d.ExecutionLabel+" is running"
-			e.Data = map[string]any{lead.DataLabel: d.ExecutionLabel}
-			want = append(want, e)
-		}
-		if d.Status.Terminal() && d.Status != plan.StatusNotRun {
-			e := base
-			e.Type, e.Message = lead.WorkerSettled, fmt.Sprintf("%s is %s", d.ExecutionLabel, d.Status)
-			e.Data = settledData(d)
-			want = append(want, e)
-		}
+	missing := lead.Missing(have, lead.Expected(s.state, s.plan))
+	for i := range missing {
+		missing[i].TS, missing[i].Serial = s.env.Now(), s.state.Serial
 	}
-	return lead.Append(s.run, lead.Missing(have, want)...)
+	return lead.Append(s.run, missing...)
 }
 
 // interruptible returns ErrInterrupted where ctx has ended.

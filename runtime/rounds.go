@@ -20,8 +20,9 @@ func (s *session) carryOut(ctx context.Context) (*Outcome, error) {
 	}
 	for i := range s.plan.Rounds {
 		r := &s.plan.Rounds[i]
-		if err := interruptible(ctx); err != nil {
-			return s.outcome(0, "detached"), s.detach(ctx)
+		if interruptible(ctx) != nil {
+			err := s.detach(ctx)
+			return s.detached(err), err
 		}
 		if why := s.barred(r); why != plan.ReasonNone {
 			s.skip(r, why)
@@ -69,7 +70,7 @@ func (s *session) carryOutRound(ctx context.Context, r *plan.Round) (*Outcome, e
 		err = s.runBatch(ctx, r, r.Name, "initial")
 	}
 	if err != nil {
-		return s.outcome(0, "detached"), err
+		return s.detached(err), err
 	}
 	return nil, s.finishRound(r)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/lang/plan/paths"
+	"github.com/okstra/okstra/runtime/converge"
 	"github.com/okstra/okstra/runtime/crash"
 	"github.com/okstra/okstra/runtime/launch"
 	"github.com/okstra/okstra/runtime/lead"
@@ -67,8 +68,7 @@ func (s *session) conclude(d *record.Dispatch, e evidence) {
 	st := e.sidecar
 	d.Claim, d.SidecarDigest = st.Claim, e.digest
 	d.ExitCode, d.Signal, d.Usage, d.Artifacts = st.ExitCode, st.Signal, st.Usage, st.Artifacts
-	started := st.StartedAt
-	d.StartedAt = &started
+	s.started(d, st)
 	d.FinishedAt = st.FinishedAt
 	var overlapped []string
 	if st.Changed != nil && len(st.Changed.Paths) > 0 {
@@ -78,6 +78,22 @@ func (s *session) conclude(d *record.Dispatch, e evidence) {
 	status, reason, detail := sidecar.Completed(st, e.found, overlapped)
 	s.end(d, status, reason, detail, st.RetryAfter)
 	crash.Point("runner.settled")
+}
+
+// started records that a worker ran, once; a quick one may have ended before
+// anybody looked.
+func (s *session) started(d *record.Dispatch, st *sidecar.Status) {
+	if d.StartedAt != nil {
+		return
+	}
+	at := st.StartedAt
+	d.StartedAt = &at
+	var kind plan.RoundKind
+	if r := s.plan.Round(d.Round); r != nil {
+		kind = r.Kind
+	}
+	s.note(lead.Event{TS: s.env.Now(), Type: lead.WorkerStarted, Phase: lead.PhaseOf(lead.WorkerStarted, kind), Round: d.Round,
+		InvocationRef: d.InvocationRef, Message: d.ExecutionLabel + " is running", Data: map[string]any{lead.DataLabel: d.ExecutionLabel}})
 }
 
 // Overlapping names the workers, of this run and of the project's other runs,
@@ -138,18 +154,9 @@ func (s *session) end(d *record.Dispatch, status plan.Status, reason plan.Reason
 		kind = round.Kind
 	}
 	s.note(lead.Event{TS: s.env.Now(), Type: lead.WorkerSettled, Phase: lead.PhaseOf(lead.WorkerSettled, kind), Round: d.Round,
-		InvocationRef: d.InvocationRef, Message: message, Data: settledData(d)})
+		InvocationRef: d.InvocationRef, Message: message, Data: lead.SettledData(d)})
 	s.keepPane(d)
 	s.retry(d, retryAfter)
-}
-
-// settledData is what a worker-settled event carries.
-func settledData(d *record.Dispatch) map[string]any {
-	data := map[string]any{lead.DataStatus: string(d.Status), lead.DataLabel: d.ExecutionLabel, "attempt": d.Attempt}
-	if d.Reason != "" {
-		data[lead.DataReason] = string(d.Reason)
-	}
-	return data
 }
 
 // retry enlists the next attempt of a failed dispatch where its policy says so.
@@ -184,7 +191,15 @@ func backoff(base time.Duration, attempt int) time.Duration {
 // name is an absolute path, against that JSON Schema file.
 func Validate(name string, doc []byte) error {
 	if !filepath.IsAbs(name) {
-		return schema.Validate(name, doc)
+		if err := schema.Validate(name, doc); err != nil {
+			return err
+		}
+		switch kind := plan.Emits(name); kind {
+		case plan.EmitsFindings, plan.EmitsVerdicts, plan.EmitsVerdict:
+			// What a schema cannot say: no id twice, no two verdicts on one finding.
+			return converge.Check(kind, doc)
+		}
+		return nil
 	}
 	src, err := os.ReadFile(name)
 	if err != nil {

@@ -181,7 +181,7 @@ func TeamAwait(ctx context.Context, env Env, o TeamOptions, timeout time.Duratio
 			if errors.Is(err, errAwaitTimeout) {
 				return s.outcome(7, "The time to wait has passed; workers go on.", teamCommand("await", s.run)), nil
 			}
-			return s.outcome(0, "detached"), err
+			return s.detached(err), err
 		}
 		s.work = nil
 		if err := s.giveUpPlanned(name); err != nil {

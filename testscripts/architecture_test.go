@@ -46,7 +46,7 @@ var allowed = map[string][]string{
 	"backends/process":        {"backends", "backends/internal/ident"},
 	"backends/tmux":           {"backends", "backends/tmux/*", "backends/internal/ident"},
 	"backends/tmux/layout":    {"backends"},
-	"backends/cmux":           {"backends", "backends/cmux/*"},
+	"backends/cmux":           {"backends", "backends/cmux/*", "backends/internal/ident"},
 	"backends/cmux/cmuxtest":  {},
 	"backends/backendtest":    {"backends"},
 	"testscripts":             {"*"},

@@ -18,6 +18,9 @@ func (p *Plan) worstCase() WorstCase {
 		passes := 1
 		if r.Convergence != nil {
 			passes = r.Convergence.MaxRounds
+			if r.Convergence.Critic {
+				passes += 2 // the critic's pass, and the one that judges its candidates
+			}
 			if !r.Convergence.Enabled {
 				passes = 0
 			}
