@@ -96,6 +96,16 @@ func newClaude() *claude { return &claude{calls: calls{}} }
 
 func (c *claude) busy() bool { return len(c.calls) > 0 }
 
+func (c *claude) last(kind string) (final, ok bool) {
+	switch kind {
+	case "result":
+		return true, true
+	case "assistant", "user":
+		return false, true // a task in the background came back
+	}
+	return false, false
+}
+
 func (c *claude) record(kind string, raw []byte) []Shown {
 	switch kind {
 	case "system":

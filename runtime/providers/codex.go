@@ -30,6 +30,16 @@ func newCodex() *codex { return &codex{calls: calls{}} }
 
 func (c *codex) busy() bool { return len(c.calls) > 0 }
 
+func (c *codex) last(kind string) (final, ok bool) {
+	switch kind {
+	case "turn.completed", "turn.failed":
+		return true, true
+	case "turn.started", "item.started":
+		return false, true
+	}
+	return false, false
+}
+
 func (c *codex) record(kind string, raw []byte) []Shown {
 	switch kind {
 	case "thread.started":

@@ -34,6 +34,16 @@ func newGemini() *gemini { return &gemini{calls: calls{}} }
 
 func (g *gemini) busy() bool { return len(g.calls) > 0 }
 
+func (g *gemini) last(kind string) (final, ok bool) {
+	switch kind {
+	case "result":
+		return true, true
+	case "message", "tool_use":
+		return false, true
+	}
+	return false, false
+}
+
 func (g *gemini) record(kind string, raw []byte) []Shown {
 	if kind == "message" {
 		return g.message(raw)

@@ -21,6 +21,9 @@ const (
 
 // records reads the records of one provider's stream.
 type records interface {
+	// last tells whether a record of this kind is the provider's last word
+	// (true) or a sign that it goes on (false); ok is false where it is neither.
+	last(kind string) (final, ok bool)
 	// record takes one JSON object; kind is its "type".
 	record(kind string, raw []byte) []Shown
 	busy() bool
@@ -33,6 +36,7 @@ type recordStream struct {
 	records records
 	buf     []byte
 	state   lineState
+	final   bool  // the provider has said its last word
 	skipped int64 // bytes of the present line that were not kept
 	lost    int   // records that were too long
 	broken  int   // lines that began like a record and were none
@@ -97,6 +101,9 @@ func (s *recordStream) whole(line []byte) []Shown {
 		if err := json.Unmarshal(line, &head); err == nil {
 			var kind string
 			if json.Unmarshal(head.Type, &kind) == nil && kind != "" {
+				if final, ok := s.records.last(kind); ok {
+					s.final = final
+				}
 				return s.records.record(kind, line)
 			}
 		} else {
@@ -112,6 +119,10 @@ func looksLikeRecord(line []byte) bool {
 }
 
 func (s *recordStream) Busy() bool { return s.records.busy() }
+
+// Final reports whether the provider's final record was the last that told of
+// work: the program has nothing left to do but to end.
+func (s *recordStream) Final() bool { return s.final }
 
 func (s *recordStream) End() Outcome {
 	out := s.records.end()

@@ -112,3 +112,45 @@ func TestRecorded(t *testing.T) {
 		}
 	}
 }
+
+// TestFinal: the last word is told at once, and taken back where work goes on.
+func TestFinal(t *testing.T) {
+	for format, lines := range map[plan.OutputFormat][]struct {
+		line  string
+		final bool
+	}{
+		plan.OutputClaudeStream: {
+			{`{"type":"system","subtype":"init"}`, false},
+			{`{"type":"assistant","message":{"content":"words"}}`, false},
+			{`{"type":"result","subtype":"success","result":"words"}`, true},
+			{`{"type":"system","subtype":"hook"}`, true},
+			{`no record`, true},
+			{`{"type":"assistant","message":{"content":"a task came back"}}`, false},
+			{`{"type":"result","is_error":true}`, true},
+		},
+		plan.OutputCodexStream: {
+			{`{"type":"thread.started"}`, false},
+			{`{"type":"error","message":"reconnecting"}`, false},
+			{`{"type":"item.completed","item":{"type":"agent_message","text":"words"}}`, false},
+			{`{"type":"turn.completed"}`, true},
+			{`{"type":"turn.started"}`, false},
+			{`{"type":"turn.failed","error":{"message":"no"}}`, true},
+		},
+		plan.OutputGeminiStream: {
+			{`{"type":"init"}`, false},
+			{`{"type":"message","role":"assistant","content":"words"}`, false},
+			{`{"type":"result","status":"success"}`, true},
+			{`{"type":"tool_use","tool_name":"shell"}`, false},
+		},
+	} {
+		t.Run(string(format), func(t *testing.T) {
+			s := newStream(t, format).(interface{ Final() bool })
+			for _, l := range lines {
+				s.(Stream).Line([]byte(l.line), false)
+				if got := s.Final(); got != l.final {
+					t.Errorf("after %s: final is %v", l.line, got)
+				}
+			}
+		})
+	}
+}

@@ -145,8 +145,9 @@ func (r *reading) line(show func(providers.Shown), nudge func()) func([]byte, bo
 		}
 		busy := r.stream.Busy()
 		changed := r.busy.Swap(busy) != busy
-		if finish != nil && finish.Final() && !r.final.Swap(true) {
-			changed = true
+		if finish != nil {
+			final := finish.Final()
+			changed = r.final.Swap(final) != final || changed
 		}
 		if changed {
 			nudge()

@@ -33,12 +33,31 @@ func TestEndings(t *testing.T) {
 		signal string
 		detail string // a part of it
 		note   string // a part of one
+		retry  plan.Duration
 	}{
 		{name: "succeed", steps: []string{"result:fine", "group", "no-tty"}, want: "completed"},
 		{name: "exit code", steps: []string{"err:it broke", "exit:3"}, want: "error/exit-nonzero", code: 3, detail: "it broke"},
 		{name: "exit code with a meaning", steps: []string{"exit:55"}, change: func(r *rig) {
 			r.rec.ExitCodes = map[string]plan.Reason{"55": plan.ReasonUntrustedFolder}
 		}, want: "error/untrusted-folder", code: 55},
+		{name: "what was said is more exact than an exit code", steps: []string{"err:API Error: 429 too many requests, try again in 90s", "exit:55"}, change: func(r *rig) {
+			r.rec.Output = plan.OutputClaudeStream
+			r.rec.ExitCodes = map[string]plan.Reason{"55": plan.ReasonOverloaded}
+		}, want: "error/rate-limited", code: 55, detail: "too many requests", retry: 90 * sec},
+		{name: "an exit code is more exact than an error of no kind", steps: []string{`say:{"type":"result","status":"error","error":{"message":"it broke"}}`, "exit:55"}, change: func(r *rig) {
+			r.rec.Output = plan.OutputGeminiStream
+			r.rec.ExitCodes = map[string]plan.Reason{"55": plan.ReasonOverloaded}
+		}, want: "error/overloaded", code: 55, detail: "it broke"},
+		{name: "hangs after the provider's last word", steps: []string{"result:fine", `say:{"type":"result","subtype":"success","result":"done"}`, "hang"}, change: func(r *rig) {
+			r.rec.Output = plan.OutputClaudeStream
+		}, want: "completed", note: "it was ended"},
+		{name: "hangs after the provider's last word, its text the result", steps: []string{`say:{"type":"item.completed","item":{"type":"agent_message","text":"done"}}\n{"type":"turn.completed"}`, "hang"}, change: func(r *rig) {
+			r.rec.Output, r.rec.Result = plan.OutputCodexStream, plan.ResultStdout
+		}, want: "completed", note: "it was ended"},
+		{name: "goes on after a last word", steps: []string{"result:fine", `say:{"type":"result","subtype":"success","result":"done"}\n{"type":"assistant","message":{"content":"more"}}`, "hang"}, change: func(r *rig) {
+			r.rec.Output = plan.OutputClaudeStream
+			r.rec.Limits.Idle, r.rec.Limits.Grace = 600*ms, 100*ms
+		}, want: "timeout/idle-limit", code: 143, signal: "SIGTERM"},
 		{name: "signal", steps: []string{"die:15"}, want: "error/signal", code: 143, signal: "SIGTERM"},
 		{name: "killed", steps: []string{"die:9"}, want: "error/signal", code: 137, signal: "SIGKILL"},
 		{name: "no result", steps: []string{"say:done"}, want: "error/no-result"},
@@ -107,6 +126,9 @@ func TestEndings(t *testing.T) {
 			}
 			if !strings.Contains(s.Detail, tt.detail) {
 				t.Errorf("detail %q lacks %q", s.Detail, tt.detail)
+			}
+			if got := s.RetryAfter; (got != nil) != (tt.retry > 0) || got != nil && *got != tt.retry {
+				t.Errorf("retry after %v, want %s", got, tt.retry)
 			}
 			if notes := strings.Join(s.Notes, "\n"); !strings.Contains(notes, tt.note) || tt.note == "" && notes != "" {
 				t.Errorf("notes %q, want %q", notes, tt.note)

@@ -117,7 +117,7 @@ func (w *worker) exitCode() (code int, sig string) {
 // explain sets stage, reason and detail: first why we ended it, then what the
 // provider said, then what the exit code means.
 func (s *supervisor) explain(w *worker, outcome providers.Outcome, code int) {
-	st, rec := &s.status, s.rec
+	st := &s.status
 	fatal := outcome.Fatal
 	if w.cause == causeDelivered && fatal == nil {
 		// It had done all that was asked; how it took being ended says nothing.
@@ -127,12 +127,8 @@ func (s *supervisor) explain(w *worker, outcome providers.Outcome, code int) {
 		*st.ExitCode, st.Signal = 0, ""
 		return
 	}
-	if fatal == nil && w.cause == causeNone && st.Signal == "" && code != 0 {
-		if r, ok := rec.ExitCodes[strconv.Itoa(code)]; ok {
-			fatal = &providers.Fatal{Reason: r}
-		} else {
-			fatal = providers.Classify(w.errTail.b, code, rec.Output)
-		}
+	if w.cause == causeNone && st.Signal == "" && code != 0 {
+		fatal = s.exitMeans(fatal, w.errTail.b, code)
 	}
 	switch {
 	case w.cause == causeLimit:
@@ -159,6 +155,26 @@ func (s *supervisor) explain(w *worker, outcome providers.Outcome, code int) {
 		detail = lastWords(w.errTail.b)
 	}
 	st.Detail = cut(redact(detail, w.env), maxDetail)
+}
+
+// exitMeans tells why a program failed: what its output said comes first, then
+// what its standard error says, then the exit code's meaning of the provider,
+// which only betters what nothing more exact is known of.
+func (s *supervisor) exitMeans(said *providers.Fatal, stderr []byte, code int) *providers.Fatal {
+	fatal := said
+	if fatal == nil {
+		fatal = providers.Classify(stderr, code, s.rec.Output)
+	}
+	reason, ok := s.rec.ExitCodes[strconv.Itoa(code)]
+	if !ok || fatal != nil && fatal.Reason != plan.ReasonProviderError {
+		return fatal
+	}
+	if fatal == nil {
+		return &providers.Fatal{Reason: reason}
+	}
+	bettered := *fatal
+	bettered.Reason = reason
+	return &bettered
 }
 
 // lastWords are the last lines of the standard error that say anything.
