@@ -1,0 +1,4 @@
+#!/bin/sh
+for name in `ls reports`; do
+  wc -w "reports/$name"
+done

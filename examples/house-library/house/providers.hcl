@@ -1,0 +1,13 @@
+# The house's workers. In a library, a command that begins with ./ is relative
+# to the library, so that it works from wherever it is imported.
+
+provider "house-script" {
+  extends = provider.command
+  command = ["./workers/${worker.role}.sh"]
+  args    = [for name in ["log"] : try(param[name], null)] # nulls are dropped
+}
+
+participant "reader" {
+  provider = provider.house-script
+  timeout  = { wall = "30m", idle = "5m" }
+}

@@ -1,0 +1,3 @@
+# What differs where nobody watches.
+ci        = true
+threshold = 100
