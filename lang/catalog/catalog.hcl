@@ -41,7 +41,8 @@ provider "claude" {
   timeout    = { idle = "5m" }
 
   access "read" {
-    args   = ["--permission-mode", "default", "--disallowedTools", "Edit,Write,NotebookEdit,Bash"]
+    # It reads the whole project, wherever below it the worker runs.
+    args   = ["--permission-mode", "default", "--disallowedTools", "Edit,Write,NotebookEdit,Bash", "--add-dir", path.root]
     result = "stdout"
   }
   access "write" {
@@ -111,11 +112,13 @@ provider "gemini" {
   timeout    = { idle = "5m" }
 
   access "read" {
-    args   = ["--approval-mode", "plan", "--include-directories", "${path.root}/.okstra"]
+    # Its approval mode "plan" offers no shell, and its own reading tools pass
+    # over ignored files, the worker's inputs among them: cat reads those.
+    args   = ["--approval-mode", "default", "--allowed-tools", "run_shell_command(cat)", "--include-directories", path.root]
     result = "stdout"
   }
   access "write" {
-    args   = ["--approval-mode", "yolo", "--include-directories", "${path.root}/.okstra"]
+    args   = ["--approval-mode", "yolo", "--include-directories", path.root]
     result = "file"
   }
 
@@ -126,14 +129,20 @@ provider "gemini" {
     gemini-3-flash-preview = "gemini-3-flash-preview"
   }
 
-  # An HTTP status ends the program with its lowest eight bits.
+  # An HTTP status ends the program with its lowest eight bits. What it said
+  # comes before these, where that is more exact.
   exit_codes = {
+    "17"  = "overloaded" # 529
     "41"  = "auth"
     "55"  = "untrusted-folder"
-    "145" = "auth"         # 401
-    "147" = "auth"         # 403
-    "173" = "rate-limited" # 429
-    "247" = "overloaded"   # 503
+    "145" = "auth"             # 401
+    "146" = "auth"             # 402
+    "147" = "auth"             # 403
+    "157" = "context-too-long" # 413
+    "173" = "rate-limited"     # 429
+    "246" = "overloaded"       # 502
+    "247" = "overloaded"       # 503
+    "248" = "overloaded"       # 504
   }
 
   unset_env = ["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "GEMINI_CLI", "SANDBOX"]
