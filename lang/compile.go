@@ -43,14 +43,17 @@ type memoKey struct {
 
 // Compile turns a run into the plan of everything that it asks for. It asks
 // the World for git and programs. The result is nil where there are errors,
-// those of loading included (they are not repeated).
+// those of loading included. These are not repeated, and a run that is not
+// there is no further mistake then: its block may be the one that is wrong.
 func Compile(def *Definition, name string, opts CompileOptions) (*Compiled, hcl.Diagnostics) {
-	if def.broken {
+	if def.broken || def.failed && def.runs[name] == nil && name != "" {
 		return nil, nil
 	}
 	if name == "" {
 		var ok bool
-		if name, ok = def.DefaultRun(); !ok {
+		if name, ok = def.DefaultRun(); !ok && def.failed {
+			return nil, nil
+		} else if !ok {
 			return nil, hcl.Diagnostics{bare(SummaryNoRun, "%s", noDefault(def))}
 		}
 	}
@@ -98,6 +101,9 @@ func (c *compiler) compile() {
 		Format: plan.Format, Okstra: d.source.Version, ProjectRoot: d.ProjectRoot,
 		Definition: d.reader.relative(d.Path), Catalog: plan.Digest(string(d.catalogSource)),
 		Rounds: []plan.Round{}, Overrides: slices.Clone(d.overrides), Variables: plannedVariables(d.variables),
+	}
+	for _, path := range d.valuesFiles {
+		p.VariableFiles = append(p.VariableFiles, d.reader.relative(path))
 	}
 	c.plan = p
 	p.Run = plan.Run{

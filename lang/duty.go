@@ -33,8 +33,7 @@ func (l *loader) duty(b *hcl.Block, name string, override bool) *duty {
 		n := inner.Labels[0]
 		o := l.declare(outputDoc, n, inner, l.content(inner.Body, outputDoc, true))
 		l.note(&o, "")
-		// Outputs become OKSTRA_OUTPUT_NAME, where - is _ too.
-		if l.checkName("output", n, labelRange(inner, 0)) && l.distinct("output", strings.ReplaceAll(n, "-", "_"), labelRange(inner, 0), seen) {
+		if l.checkName("output", n, labelRange(inner, 0)) && l.distinct("output", n, labelRange(inner, 0), seen) {
 			d.outputs = append(d.outputs, &o)
 		}
 	}
@@ -61,6 +60,23 @@ func (d *duty) put(over *duty) {
 	}
 	for _, o := range over.outputs {
 		d.outputs = replaceOrAdd(d.outputs, o, func(x *decl) string { return x.name })
+	}
+}
+
+// checkOutputs reports outputs of a duty that a worker could not tell apart:
+// each becomes a variable OKSTRA_OUTPUT_NAME, in capitals and with dashes as
+// underscores. An override may bring the second one.
+func (l *loader) checkOutputs() {
+	for _, name := range names(l.def.duties) {
+		first := map[string]string{}
+		for _, o := range l.def.duties[name].outputs {
+			variable := "OKSTRA_OUTPUT_" + strings.ToUpper(strings.ReplaceAll(o.name, "-", "_"))
+			if other, ok := first[variable]; ok {
+				l.fault(o.header, SummaryDuplicate, "The outputs %q and %q of the duty %q both become the variable %s. Rename one of them.", other, o.name, name, variable)
+				continue
+			}
+			first[variable] = o.name
+		}
 	}
 }
 

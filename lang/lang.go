@@ -75,6 +75,7 @@ type Definition struct {
 
 	settings     *settings
 	variables    map[string]*variable
+	valuesFiles  []string // that the command line named, absolute, in its order
 	locals       map[string]*local
 	providers    map[string]*provider
 	participants map[string]*participant

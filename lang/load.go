@@ -106,6 +106,7 @@ func (l *loader) load() bool {
 	}
 	l.unit = l.main
 	l.applyOverrides()
+	l.checkOutputs()
 	l.mergeSettings()
 	l.extendProviders()
 	l.extendRuns()

@@ -123,6 +123,7 @@ func (l *loader) gather() map[string]given {
 				path = filepath.Join(l.src.Dir, path)
 			}
 			l.gatherFile(path, out)
+			l.def.valuesFiles = append(l.def.valuesFiles, path)
 			continue
 		}
 		name, value, ok := strings.Cut(arg.Var, "=")

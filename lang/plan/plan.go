@@ -17,15 +17,18 @@ type Plan struct {
 	Definition  string `json:"definition"`  // the file or folder, relative to the project root where it is inside it
 	Catalog     string `json:"catalogDigest"`
 
-	Run        Run         `json:"run"`
-	Rounds     []Round     `json:"rounds"`
-	Overrides  []Override  `json:"overrides,omitempty"`
-	Variables  []Variable  `json:"variables,omitempty"`
-	Inputs     []InputFile `json:"inputs"` // every file that was read, sorted by path
-	Observed   Observed    `json:"observed"`
-	State      StateRef    `json:"state"` // what the difference was computed against
-	Difference Difference  `json:"difference"`
-	WorstCase  WorstCase   `json:"worstCase"`
+	Run       Run        `json:"run"`
+	Rounds    []Round    `json:"rounds"`
+	Overrides []Override `json:"overrides,omitempty"`
+	Variables []Variable `json:"variables,omitempty"`
+	// VariableFiles are the files that --var-file named, in that order, relative
+	// to the project root where inside it. They stand in Inputs as well.
+	VariableFiles []string    `json:"variableFiles,omitempty"`
+	Inputs        []InputFile `json:"inputs"` // every file that was read, sorted by path
+	Observed      Observed    `json:"observed"`
+	State         StateRef    `json:"state"` // what the difference was computed against
+	Difference    Difference  `json:"difference"`
+	WorstCase     WorstCase   `json:"worstCase"`
 }
 
 // Task names the piece of work that runs belong to.

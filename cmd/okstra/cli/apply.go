@@ -146,24 +146,19 @@ func readPlan(path string) (*plan.Plan, error) {
 }
 
 // savedVariables gives the compiler what the plan was compiled with: the files
-// first, so that they are inputs again, then the values that files and --var
-// gave, as they were. Environment variables are read again, as an input.
+// first, so that they are inputs again, then the values that --var gave, which
+// stand nowhere else. The environment and files are read again, as inputs.
 func savedVariables(p *plan.Plan) []lang.VarArg {
-	var files, values []lang.VarArg
-	seen := map[string]bool{}
+	var args []lang.VarArg
+	for _, file := range p.VariableFiles {
+		args = append(args, lang.VarArg{File: underRoot(p.ProjectRoot, file)})
+	}
 	for _, v := range p.Variables {
-		if v.Source == "default" || strings.HasPrefix(v.Source, "OKSTRA_VAR_") {
-			continue
-		}
-		if file, ok := inputFile(p, v.Source); ok && !seen[file] {
-			seen[file] = true
-			files = append(files, lang.VarArg{File: file})
-		}
-		if !v.Sensitive {
-			values = append(values, lang.VarArg{Var: v.Name + "=" + argument(v.Value)})
+		if v.Source == "--var" && !v.Sensitive {
+			args = append(args, lang.VarArg{Var: v.Name + "=" + argument(v.Value)})
 		}
 	}
-	return append(files, values...)
+	return args
 }
 
 // argument writes a value as --var takes it: text as it is, anything else as an
@@ -177,21 +172,6 @@ func argument(value any) string {
 		panic(err) // it was read from JSON
 	}
 	return strings.NewReplacer("${", "$${", "%{", "%%{").Replace(string(b))
-}
-
-// inputFile finds the input that a variable's source names; the source is
-// relative to the folder that the plan was made in.
-func inputFile(p *plan.Plan, source string) (string, bool) {
-	for _, in := range p.Inputs {
-		if in.Kind != plan.InputDefinition {
-			continue
-		}
-		path := underRoot(p.ProjectRoot, in.Path)
-		if path == source || strings.HasSuffix(path, string(filepath.Separator)+filepath.Clean(source)) {
-			return path, true
-		}
-	}
-	return "", false
 }
 
 // underRoot makes a path of a plan absolute.

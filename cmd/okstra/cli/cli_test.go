@@ -251,25 +251,22 @@ func TestPlanFileOperand(t *testing.T) {
 func TestSavedVariables(t *testing.T) {
 	p := &plan.Plan{
 		ProjectRoot: "/project",
-		Inputs: []plan.InputFile{
-			{Kind: plan.InputDefinition, Path: "okstra.hcl"},
-			{Kind: plan.InputDefinition, Path: "team/okstra.vars.hcl"},
-			{Kind: plan.InputProject, Path: "x.hcl"},
-		},
 		Variables: []plan.Variable{
 			{Name: "a", Source: "default", Value: "1"},
 			{Name: "b", Source: "--var", Value: "text ${x}"},
-			{Name: "c", Source: "okstra.vars.hcl", Value: []any{"${y}", 1.0}},
+			{Name: "c", Source: "--var", Value: []any{"${y}", 1.0}},
 			{Name: "d", Source: "OKSTRA_VAR_d", Value: "e"},
-			{Name: "e", Source: "okstra.vars.hcl", Sensitive: true},
+			{Name: "e", Source: "--var", Sensitive: true},
 			{Name: "f", Source: "x.hcl", Value: true},
 		},
+		// All values of the second file may have been overridden.
+		VariableFiles: []string{"x.hcl", "/elsewhere/y.hcl"},
 	}
 	want := []lang.VarArg{
-		{File: "/project/team/okstra.vars.hcl"},
+		{File: "/project/x.hcl"},
+		{File: "/elsewhere/y.hcl"},
 		{Var: "b=text ${x}"},
 		{Var: `c=["$${y}",1]`},
-		{Var: "f=true"},
 	}
 	if diff := cmp.Diff(want, savedVariables(p)); diff != "" {
 		t.Error(diff)

@@ -56,9 +56,6 @@ okstra validate review --json`,
 
 func (s *session) validate(vars []lang.VarArg, runs []string) error {
 	l := s.load(vars)
-	if err := l.err(); err != nil {
-		return err
-	}
 	if len(runs) == 0 {
 		for _, r := range l.Runs() {
 			runs = append(runs, r.Name)

@@ -102,13 +102,11 @@ func loadSource(src lang.Source) loaded {
 	return loaded{def, diags}
 }
 
-// compile loads the definition and compiles one run. Warnings are shown only
-// by the caller, once everything is known.
+// compile loads the definition and compiles one run, whatever loading found,
+// so that all mistakes show at once. Warnings are shown only by the caller,
+// once everything is known.
 func compile(src lang.Source, run string, o lang.CompileOptions) (*lang.Compiled, loaded, error) {
 	l := loadSource(src)
-	if err := l.err(); err != nil {
-		return nil, l, err
-	}
 	c, diags := lang.Compile(l.Definition, run, o)
 	l.diags = append(l.diags, diags...)
 	if err := l.err(); err != nil {
