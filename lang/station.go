@@ -32,6 +32,7 @@ type resolvedProvider struct {
 type resolvedDuty struct {
 	*duty
 	role    string
+	about   string // the role's description
 	access  plan.Access
 	emits   plan.Emits
 	audit   bool
@@ -122,7 +123,7 @@ func (c *compiler) duty(name string) *resolvedDuty {
 		if s, ok := c.choice(role.attr("access"), "read", "write"); ok {
 			d.access = plan.Access(s)
 		}
-		c.text(role.attr("description"))
+		d.about, _ = c.text(role.attr("description"))
 	}
 	if s, ok := c.choice(decl.attr("emits"), "findings", "verdicts", "verdict"); ok {
 		d.emits = plan.Emits(s)

@@ -55,6 +55,7 @@ type variable struct {
 	decl
 	typed       typed
 	sensitive   bool
+	description string
 	validations []*decl
 
 	value  cty.Value // the real one; DynamicVal where it failed
@@ -67,7 +68,7 @@ func (l *loader) variable(b *hcl.Block, name string, override bool) *variable {
 	v := &variable{decl: l.declare(doc, name, b, c), value: cty.DynamicVal}
 	v.typed = l.typeOf(v.attr("type"))
 	v.sensitive, _ = l.literalBool(v.attr("sensitive"))
-	l.literalString(v.attr("description"))
+	v.description, _ = l.literalString(v.attr("description"))
 	l.note(&v.decl, "")
 	for _, inner := range c.Blocks.OfType("validation") {
 		val := l.leaf("variable > validation", inner)
@@ -90,6 +91,9 @@ func (v *variable) put(over *variable) {
 	}
 	if over.attr("sensitive") != nil {
 		v.sensitive = over.sensitive
+	}
+	if over.attr("description") != nil {
+		v.description = over.description
 	}
 	v.validations = append(v.validations, over.validations...)
 }
@@ -214,7 +218,11 @@ func (l *loader) settle(v *variable, all map[string]given) (cty.Value, bool) {
 			at = def.Expr.Range()
 		}
 	default:
-		l.fault(v.header, SummaryVariableMissing, "The variable %q has no default, so it needs a value: --var %s=…, %s%s=…, or a line in %s.", v.name, v.name, envPrefix, v.name, varsFile)
+		about := ""
+		if v.description != "" {
+			about = " " + sentence(v.description)
+		}
+		l.fault(v.header, SummaryVariableMissing, "The variable %q has no default, so it needs a value: --var %s=…, %s%s=…, or a line in %s.%s", v.name, v.name, envPrefix, v.name, varsFile, about)
 		return cty.DynamicVal, false
 	}
 	value, err := v.typed.conform(raw)

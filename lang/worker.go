@@ -51,7 +51,7 @@ func (c *compiler) worker(st *station, el *element) {
 		AssignmentRef:  ref,
 		ParticipantRef: st.ref, RoleExecutionRef: st.duty.role + "/" + st.ref,
 		Label: st.provider.name + "-" + st.duty.role,
-		Duty:  st.duty.name, Role: st.duty.role, Access: st.duty.access,
+		Duty:  st.duty.name, Role: st.duty.role, RoleDescription: st.duty.about, Access: st.duty.access,
 		Provider: st.provider.name, Model: st.model, EachKey: w.key(),
 		UnsetEnv: st.provider.unsetEnv, Prompt: st.provider.prompt, Result: st.result, Output: st.provider.output,
 		Emits: st.duty.emits, Audit: st.audit, Outputs: st.duty.outputs,

@@ -74,6 +74,10 @@ func Prompt(p *plan.Plan, r *plan.Round, w *plan.Worker, a paths.Attempt, kind, 
 	line("| invocation | %s |", paths.InvocationRef(w.AssignmentRef, a.Batch, a.Number))
 	line("| role | %s, with %s access |", w.Role, w.Access)
 	line("| folder | %s |", absolute(p.ProjectRoot, w.Dir))
+	if w.RoleDescription != "" {
+		line("")
+		line("Your role: %s", w.RoleDescription)
+	}
 	line("")
 	line("## What you deliver")
 	line("")

@@ -149,6 +149,7 @@ type Worker struct {
 	Label            string  `json:"executionLabel"`
 	Duty             string  `json:"dutyId"`
 	Role             string  `json:"role"`
+	RoleDescription  string  `json:"roleDescription,omitempty"` // for the prompt
 	Access           Access  `json:"access"`
 	Provider         string  `json:"provider"`
 	Model            string  `json:"model,omitempty"` // what is passed to the CLI, aliases resolved
