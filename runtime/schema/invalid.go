@@ -1,17 +1,14 @@
 package schema
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"sort"
+	"slices"
 	"strings"
 	"unicode"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 )
 
 // Invalid is what is wrong with a document. It holds at most maxPlaces places.
@@ -55,47 +52,20 @@ func (p Place) String() string {
 	return p.Pointer + ": " + p.Problem
 }
 
-// invalid flattens the library's tree of causes to its leaves, which are the
-// places that an author can change.
-func invalid(name string, root *jsonschema.ValidationError) *Invalid {
-	printer := message.NewPrinter(language.English)
-	seen := map[Place]bool{}
-	var places []Place
-	var walk func(*jsonschema.ValidationError)
-	walk = func(e *jsonschema.ValidationError) {
-		if len(e.Causes) == 0 {
-			p := Place{Pointer: harmless(pointer(e.InstanceLocation)), Problem: harmless(e.ErrorKind.LocalizedString(printer))}
-			if !seen[p] {
-				seen[p] = true
-				places = append(places, p)
-			}
-			return
-		}
-		for _, c := range e.Causes {
-			walk(c)
-		}
+// invalid sorts what was found and bounds it.
+func invalid(name string, found []fault) *Invalid {
+	places := make([]Place, 0, len(found))
+	for _, f := range found {
+		places = append(places, Place{Pointer: harmless(f.Pointer), Problem: harmless(f.Problem)})
 	}
-	walk(root)
-	sort.Slice(places, func(i, j int) bool {
-		if places[i].Pointer != places[j].Pointer {
-			return places[i].Pointer < places[j].Pointer
-		}
-		return places[i].Problem < places[j].Problem
+	slices.SortFunc(places, func(a, b Place) int {
+		return cmp.Or(strings.Compare(a.Pointer, b.Pointer), strings.Compare(a.Problem, b.Problem))
 	})
-	out := &Invalid{Name: name, Places: places}
-	if len(places) > maxPlaces {
-		out.Places, out.More = places[:maxPlaces], len(places)-maxPlaces
+	out := &Invalid{Name: name, Places: slices.Compact(places)}
+	if n := len(out.Places); n > maxPlaces {
+		out.Places, out.More = out.Places[:maxPlaces], n-maxPlaces
 	}
 	return out
-}
-
-func pointer(tokens []string) string {
-	var b strings.Builder
-	for _, t := range tokens {
-		b.WriteByte('/')
-		b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(t))
-	}
-	return b.String()
 }
 
 // harmless makes text from a document fit for a terminal and a record: one

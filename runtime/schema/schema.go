@@ -8,13 +8,13 @@ import (
 	"bytes"
 	"embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
 //go:embed schemas/*.json
@@ -80,39 +80,40 @@ func Validate(name string, doc []byte) error {
 // Schema is a compiled JSON Schema. It may be used by many goroutines.
 type Schema struct {
 	name     string
-	compiled *jsonschema.Schema
+	tree     *tree
+	resolved *jsonschema.Resolved
 }
 
 // CompileFile compiles a schema's text; name appears in errors. The schema may
-// refer to its own parts and to the published meta-schemas, which are built
-// in, and to nothing else.
+// refer to its own parts and to nothing else.
 func CompileFile(src []byte, name string) (*Schema, error) {
-	doc, err := decode(src)
-	if err != nil {
-		return nil, fmt.Errorf("schema %s: %w", name, err)
-	}
-	// A base of our own keeps the library from resolving relative references
-	// against the working directory.
-	const base = "okstra://schema/root"
-	c := jsonschema.NewCompiler()
-	c.DefaultDraft(jsonschema.Draft2020)
-	c.AssertFormat()
-	c.UseLoader(refuse{})
-	if err := c.AddResource(base, doc); err != nil {
-		return nil, fmt.Errorf("schema %s: %w", name, err)
-	}
-	s, err := c.Compile(base)
+	s, err := compile(src)
 	if err != nil {
 		return nil, fmt.Errorf("schema %s: %s", name, harmless(err.Error()))
 	}
-	return &Schema{name: name, compiled: s}, nil
+	s.name = name
+	return s, nil
 }
 
-// refuse is the loader of references that leave a schema.
-type refuse struct{}
-
-func (refuse) Load(url string) (any, error) {
-	return nil, fmt.Errorf("%q is outside the schema: put what it refers to under \"$defs\"", url)
+func compile(src []byte) (*Schema, error) {
+	if _, err := decode(src); err != nil {
+		return nil, err
+	}
+	root := new(jsonschema.Schema)
+	if err := json.Unmarshal(src, root); err != nil {
+		return nil, err
+	}
+	t, err := newTree(root)
+	if err != nil {
+		return nil, err
+	}
+	// The base is one of our own, or relative references would be an error of
+	// the library's and not of newTree's.
+	resolved, err := root.Resolve(&jsonschema.ResolveOptions{BaseURI: "okstra://schema/root"})
+	if err != nil {
+		return nil, err
+	}
+	return &Schema{tree: t, resolved: resolved}, nil
 }
 
 // Validate checks a document. What is wrong with it comes back as *Invalid.
@@ -121,15 +122,22 @@ func (s *Schema) Validate(doc []byte) error {
 	if err != nil {
 		return &Invalid{Name: s.name, Places: []Place{{Problem: err.Error()}}}
 	}
-	err = s.compiled.Validate(value)
-	if err == nil {
+	err = s.resolved.Validate(value)
+	if err == nil && !s.tree.formats {
 		return nil
 	}
-	var v *jsonschema.ValidationError
-	if !errors.As(err, &v) {
-		return fmt.Errorf("validate %s: %w", s.name, err)
+	found := s.tree.look(value)
+	if err == nil {
+		// The library takes a format for a remark.
+		found = slices.DeleteFunc(found, func(f fault) bool { return !f.format })
+		if len(found) == 0 {
+			return nil
+		}
 	}
-	return invalid(s.name, v)
+	if len(found) == 0 {
+		found = []fault{{Place: Place{Problem: "unevaluated items or properties: " + problem(err)}}}
+	}
+	return invalid(s.name, found)
 }
 
 // decode reads one JSON value and refuses what would cost more to look at than
@@ -145,40 +153,47 @@ func decode(doc []byte) (any, error) {
 		line, column := position(doc, len(doc)-len(rest))
 		return nil, fmt.Errorf("not JSON: something follows the value at line %d, column %d", line, column)
 	}
-	if err := checkNumbers(value); err != nil {
-		return nil, err
+	return numbers(value)
+}
+
+// maxNumber is the longest number literal in bytes, and maxExponent the
+// largest exponent: what a schema compares exactly must stay small.
+const (
+	maxNumber   = 400
+	maxExponent = 300
+)
+
+// numbers turns every number into an int64 or, where it is none, a float64.
+func numbers(value any) (any, error) {
+	var err error
+	switch v := value.(type) {
+	case json.Number:
+		return number(string(v))
+	case []any:
+		for i, e := range v {
+			if v[i], err = numbers(e); err != nil {
+				return nil, err
+			}
+		}
+	case map[string]any:
+		for k, e := range v {
+			if v[k], err = numbers(e); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return value, nil
 }
 
-// maxNumber is the longest number literal in bytes, and maxExponent the
-// largest exponent. The schema library computes with exact fractions, where
-// 1e20000000 takes minutes and gigabytes.
-const (
-	maxNumber   = 400
-	maxExponent = 400
-)
-
-func checkNumbers(value any) error {
-	switch v := value.(type) {
-	case json.Number:
-		if tooLarge(string(v)) {
-			return fmt.Errorf("the number %.40s… is too long or too large", string(v))
-		}
-	case []any:
-		for _, e := range v {
-			if err := checkNumbers(e); err != nil {
-				return err
-			}
-		}
-	case map[string]any:
-		for _, e := range v {
-			if err := checkNumbers(e); err != nil {
-				return err
-			}
-		}
+func number(literal string) (any, error) {
+	if n, err := strconv.ParseInt(literal, 10, 64); err == nil {
+		return n, nil
 	}
-	return nil
+	f, err := strconv.ParseFloat(literal, 64)
+	if err != nil || tooLarge(literal) {
+		return nil, fmt.Errorf("the number %.40s… is too long or too large", literal)
+	}
+	return f, nil
 }
 
 func tooLarge(number string) bool {

@@ -246,27 +246,34 @@ func TestCompileFile(t *testing.T) {
 	if err := s.Validate([]byte("6")); err == nil || !strings.Contains(err.Error(), "own.json") {
 		t.Errorf("got %v", err)
 	}
-	meta := `{"$ref": "https://json-schema.org/draft/2020-12/schema"}`
-	if _, err := schema.CompileFile([]byte(meta), "meta.json"); err != nil {
-		t.Errorf("the built-in meta-schema: %s", err)
-	}
-
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("other.json", []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	refused := map[string]string{
-		`{"$ref": "https://example.com/schema.json"}`:  "outside the schema",
-		`{"$ref": "file:///etc/hostname"}`:             "outside the schema",
-		`{"$schema": "https://example.com/dialect"}`:   "outside the schema",
-		`{"$id": "file:///etc/x", "$ref": "hostname"}`: "outside the schema",
-		`{"$ref": "other.json"}`:                       "outside the schema",
-		`{"type": "text"}`:                             "type",
-		`{"pattern": "("}`:                             "pattern",
-		`{"maximum": 1e20000000}`:                      "too large",
-		`not json`:                                     "not JSON",
-		`{"$ref": "#/$defs/none"}`:                     "none",
-		``:                                             "empty",
+		`{"$ref": "https://example.com/schema.json"}`:              "outside the schema",
+		`{"$ref": "https://json-schema.org/draft/2020-12/schema"}`: "outside the schema",
+		`{"$schema": "http://json-schema.org/draft-04/schema#"}`:   "draft-07 are built in",
+		`{"$ref": "#"}`: "refers to itself",
+		`{"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"not": {"$ref": "#/$defs/a"}}]}}}`: "refers to itself",
+		`{"items": {"$dynamicRef": "#x", "$dynamicAnchor": "x"}}`:                            "refers to itself",
+		`{"items": {"$id": "okstra://other"}}`:                                               "only the root",
+		`{"properties": {"a": null}}`:                                                        "/properties/a is null",
+		`{"patternProperties": {"(": true}}`:                                                 "patternProperties",
+		`{"items": {"type": ["string", "text"]}}`:                                            "/items: type",
+		`{"required": "a"}`:                                                                  "required",
+		`{"$ref": "#x"}`:                                                                     "no part",
+		`{"$ref": "#%zz"}`:                                                                   "escape",
+		`{"$ref": "file:///etc/hostname"}`:                                                   "outside the schema",
+		`{"$schema": "https://example.com/dialect"}`:                                         "outside the schema",
+		`{"$id": "file:///etc/x", "$ref": "hostname"}`:                                       "outside the schema",
+		`{"$ref": "other.json"}`:                                                             "outside the schema",
+		`{"type": "text"}`:                                                                   "type",
+		`{"pattern": "("}`:                                                                   "pattern",
+		`{"maximum": 1e20000000}`:                                                            "too large",
+		`not json`:                                                                           "not JSON",
+		`{"$ref": "#/$defs/none"}`:                                                           "none",
+		``:                                                                                   "empty",
 		`{"properties": {"a": {"$dynamicRef": "https://example.com/#/x"}}}`:    "outside the schema",
 		`{"allOf": [{"if": {"$ref": "http://localhost:1/x"}, "then": false}]}`: "outside the schema",
 	}
@@ -274,6 +281,55 @@ func TestCompileFile(t *testing.T) {
 		_, err := schema.CompileFile([]byte(src), "own.json")
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "own.json") {
 			t.Errorf("%s: got %v, want %q", src, err, want)
+		}
+	}
+}
+
+// TestPlaces has a schema of an author's own for every way of going down.
+func TestPlaces(t *testing.T) {
+	tests := []struct {
+		schema, doc string
+		want        string // the places with their problems
+	}{
+		{`{"items": {"type": "integer"}}`, `[1, "a", 2, null]`, "/1: type: got string, want integer; /3: type: got null, want integer"},
+		{`{"prefixItems": [{"type": "string"}], "items": {"maximum": 3}}`, `[1, 2, 4]`, "/0: type: got integer, want string; /2: maximum: 4/1 is greater than 3.000000"},
+		{`{"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"const": 1}], "additionalItems": false}`, `[2, 3]`, "/0: const: 2 does not equal 1; /1: nothing is allowed here"},
+		{`{"patternProperties": {"^x": {"type": "boolean"}}, "additionalProperties": {"type": "null"}}`, `{"xa": 1, "b/c": 2, "d": null}`, "/b~1c: type: got integer, want null; /xa: type: got integer, want boolean"},
+		{`{"properties": {"a": true}, "additionalProperties": false}`, `{"a": 1, "c": 1, "b": 2}`, `additionalProperties: ["b" "c"] are not known`},
+		{`{"properties": {"a": {"anyOf": [{"type": "null"}, {"properties": {"b": {"type": "string"}}, "type": "object"}]}}}`, `{"a": {"b": 1}}`, "/a/b: type: got integer, want string"},
+		{`{"oneOf": [{"type": "integer"}, {"type": "number"}]}`, `1`, "oneOf: more than one alternative fits"},
+		{`{"items": {"not": {"type": "string"}}}`, `["a"]`, "/0: not: this is what must not be"},
+		{`{"items": {"if": {"type": "string"}, "then": {"minLength": 2}, "else": {"type": "integer"}}}`, `["a", 1.5, 7.0]`, `/0: minLength: "a" contains 1 Unicode code points, fewer than 2; /1: type: got number, want integer`},
+		{`{"properties": {"a": {"contains": {"const": 1}}}}`, `{"a": [2]}`, "/a: contains: 0 items match, fewer than 1"},
+		{`{"contains": {"const": 1}, "maxContains": 1}`, `[1, 1.0]`, "contains: 2 items match, more than 1"},
+		{`{"propertyNames": {"maxLength": 1}}`, `{"ab": 1}`, `/ab: maxLength: "ab" contains 2 Unicode code points, more than 1`},
+		{`{"dependentSchemas": {"a": {"properties": {"b": {"type": "string"}}}}}`, `{"a": 1, "b": 2}`, "/b: type: got integer, want string"},
+		{`{"dependentRequired": {"a": ["b"]}}`, `{"a": 1}`, `dependentRequired["a"]: missing properties ["b"]`},
+		{`{"$defs": {"n": {"properties": {"next": {"$ref": "#/$defs/n"}, "v": {"type": "integer"}}}}, "$ref": "#/$defs/n"}`, `{"next": {"next": {"v": "x"}}}`, "/next/next/v: type: got string, want integer"},
+		{`{"$id": "urn:a:b", "items": {"$ref": "urn:a:b#here"}, "$defs": {"x": {"$anchor": "here", "type": "null"}}}`, `[1]`, "/0: type: got integer, want null"},
+		{`{"allOf": [{"properties": {"a": true}}], "unevaluatedProperties": false}`, `{"b": 1}`, "unevaluated items or properties: not: validated against <anonymous schema>"},
+		{`{"items": {"format": "date-time"}}`, `["2030-01-02T03:04:05Z", "2030-02-30T03:04:05Z", 7]`, `/1: format: "2030-02-30T03:04:05Z" is not a valid date-time`},
+		{`{"items": {"format": "ipv4"}}`, `["10.0.0.1", "10.0.0.256"]`, `/1: format: "10.0.0.256" is not a valid ipv4`},
+		{`{"items": {"format": "email"}}`, `["a@example.com", "A <a@example.com>"]`, `/1: format: "A <a@example.com>" is not a valid email`},
+		{`{"items": {"format": "uuid"}}`, `["123e4567-E89b-12d3-a456-426614174000", "123e4567"]`, `/1: format: "123e4567" is not a valid uuid`},
+		{`{"items": {"format": "uri"}}`, `["urn:a", "a/b"]`, `/1: format: "a/b" is not a valid uri`},
+		{`{"format": "of-our-own"}`, `"x"`, ""},
+		{`{"type": "integer", "minimum": 9007199254740993}`, `9007199254740993`, ""},
+		{`{"type": "integer"}`, `100000000000000000000`, ""},
+		{`{"uniqueItems": true}`, `[1, 1.0]`, "uniqueItems: array items 1 and 0 are equal"},
+	}
+	for _, tt := range tests {
+		s, err := schema.CompileFile([]byte(tt.schema), "own.json")
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		got := ""
+		if err := s.Validate([]byte(tt.doc)); err != nil {
+			got = strings.TrimPrefix(err.Error(), "not a valid own.json document: ")
+		}
+		if got != tt.want {
+			t.Errorf("%s with %s:\n got %s\nwant %s", tt.schema, tt.doc, got, tt.want)
 		}
 	}
 }
