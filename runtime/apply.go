@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/okstra/okstra/lang/plan"
@@ -132,7 +133,9 @@ func begin(ctx context.Context, env Env, o ApplyOptions) (*session, *Outcome, er
 		}
 	}
 	st.SavedPlanDigest = saved
-	st.Allowance++
+	if created {
+		st.Allowance = 1
+	}
 	s, err := newSession(env, run, lock, st, p)
 	if err != nil {
 		return nil, nil, err
@@ -154,7 +157,19 @@ func begin(ctx context.Context, env Env, o ApplyOptions) (*session, *Outcome, er
 		s.close()
 		return nil, nil, err
 	}
+	if s.anyFailed() {
+		st.Allowance++
+		s.changed()
+	}
 	return s, nil, nil
+}
+
+// anyFailed tells whether a worker of the run has ended without completing: it
+// then gets a fresh allowance of attempts.
+func (s *session) anyFailed() bool {
+	return slices.ContainsFunc(s.state.WorkerDispatches, func(d *record.Dispatch) bool {
+		return d.Superseded == "" && d.Status.Terminal() && d.Status != plan.StatusCompleted
+	})
 }
 
 func leadRuntimeOf(p *plan.Plan) string {

@@ -256,6 +256,9 @@ func (s *sweep) finish(at string) {
 		}
 	}
 	s.check(at)
+	if s.t.Failed() {
+		s.t.Log(s.story())
+	}
 }
 
 // TestCrashSweep kills the runner, or the first supervisor, at every named
@@ -351,4 +354,15 @@ func TestTmuxServerKilled(t *testing.T) {
 		s.run("teardown", "")
 		s.check("server killed while holding")
 	})
+}
+
+// story returns what the run's event log tells, for the message of a failure.
+func (s *sweep) story() string {
+	files, _ := filepath.Glob(filepath.Join(s.root, ".okstra/tasks/p/g/t/runs/unknown/events/*.jsonl"))
+	var b strings.Builder
+	for _, f := range files {
+		text, _ := os.ReadFile(f)
+		b.Write(text)
+	}
+	return b.String()
 }

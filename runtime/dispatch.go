@@ -17,6 +17,7 @@ import (
 	"github.com/okstra/okstra/runtime/launch"
 	"github.com/okstra/okstra/runtime/lead"
 	"github.com/okstra/okstra/runtime/record"
+	"github.com/okstra/okstra/runtime/sidecar"
 )
 
 // job is a worker to be brought to its end in one batch.
@@ -224,7 +225,11 @@ func (s *session) startReady(batch string, work batchWork) error {
 		d.Status = plan.StatusSpawning
 		s.note(lead.Event{TS: now, Type: lead.WorkerDispatch, Phase: lead.PhaseOf(lead.WorkerDispatch, j.round.Kind), Round: d.Round,
 			InvocationRef: d.InvocationRef, Message: "dispatching " + d.ExecutionLabel, Data: map[string]any{lead.DataLabel: d.ExecutionLabel, "kind": d.Kind}})
-		s.live[p.files.Status()] = &flight{d: d, round: j.round, worker: j.worker, startBy: now.Add(d.Limits.Start.D() + startSlack)}
+		f := &flight{d: d, round: j.round, worker: j.worker, startBy: now.Add(d.Limits.Start.D() + startSlack)}
+		if old, err := sidecar.Read(p.files.Status()); err == nil {
+			f.stale = old.Claim
+		}
+		s.live[p.files.Status()] = f
 		group = append(group, p)
 	}
 	if len(group) == 0 {

@@ -39,11 +39,13 @@ func (s *session) drive(ctx context.Context, batch string, work batchWork, done 
 		if err := s.startReady(batch, work); err != nil {
 			return err
 		}
-		if err := s.commit(); err != nil {
-			return err
+		if s.urgent() {
+			if err := s.commit(); err != nil {
+				return err
+			}
 		}
 		if s.idle(batch) || (done != nil && done()) {
-			return nil
+			return s.commit()
 		}
 		wake := s.nextStart(batch)
 		select {
@@ -55,6 +57,7 @@ func (s *session) drive(ctx context.Context, batch string, work batchWork, done 
 		case path := <-s.watch.Changed():
 			s.look(path)
 		case <-wake:
+		case <-s.flushTimer():
 		case <-pulse:
 			s.beat(len(s.live), len(s.state.InBatch(batch)))
 		case <-tick.C:
@@ -142,6 +145,9 @@ func (s *session) look(statusPath string) {
 	st, err := sidecar.Read(statusPath)
 	if err != nil {
 		return // absent so far, or unreadable: the sweep judges
+	}
+	if st.Claim == f.stale {
+		return // that of a supervisor before this one
 	}
 	switch {
 	case st.Stage == sidecar.StageInit:
@@ -276,7 +282,13 @@ func (s *session) sweep() {
 		case sidecar.Lost:
 			s.lost(path, f, j.Status)
 		case sidecar.NeverStarted:
-			if f.asked && now.After(f.startBy) {
+			switch {
+			case f.adopted:
+				s.forget(path)
+				s.replan(f.d)
+			case j.Status != nil && j.Status.Claim != f.stale:
+				s.giveUp(path, f, "the supervisor left at its gate, before the worker ran")
+			case f.asked && now.After(f.startBy):
 				s.giveUp(path, f, "no supervisor appeared within the start limit")
 			}
 		}
@@ -286,7 +298,7 @@ func (s *session) sweep() {
 // sweepLive holds a living supervisor to its limits.
 func (s *session) sweepLive(path string, f *flight, st *sidecar.Status, now time.Time) {
 	switch {
-	case st == nil:
+	case st == nil || st.Claim == f.stale:
 	case st.Stage == sidecar.StageInit:
 		s.onInit(path, f, st)
 	case st.Stage == sidecar.StageStart:

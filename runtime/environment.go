@@ -18,7 +18,17 @@ var nesting = []string{
 	"CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "CLAUDE_CODE_SESSION_ID",
 	"CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_THREAD_ID", "GEMINI_CLI",
 	"TMUX", "TMUX_PANE",
-	"CMUX_WORKSPACE_ID", "CMUX_SURFACE_ID", "CMUX_PANEL_ID", "CMUX_TAB_ID", "CMUX_SOCKET_PATH", "CMUX_SOCKET",
+}
+
+// nestingPrefix begins everything that cmux sets in a terminal: the lead's
+// workspace and surface under several names, the socket and the token that
+// lets in, relays of a remote session, and the switches of its wrappers around
+// worker CLIs, which would report the worker's state as the lead's.
+const nestingPrefix = "CMUX_"
+
+// nested tells whether a variable says that a program runs inside something.
+func nested(name string) bool {
+	return strings.HasPrefix(name, nestingPrefix) || slices.Contains(nesting, name)
 }
 
 // environment builds what a worker sees: the runner's variables less those of
@@ -28,12 +38,9 @@ var nesting = []string{
 func environment(env Env, run paths.Run, w *plan.Worker, a paths.Attempt, invocation, promptText string) ([]string, error) {
 	vars := map[string]string{}
 	for _, kv := range env.Environ {
-		if name, value, ok := strings.Cut(kv, "="); ok && name != "" && !strings.HasPrefix(name, "OKSTRA_") {
+		if name, value, ok := strings.Cut(kv, "="); ok && name != "" && !strings.HasPrefix(name, "OKSTRA_") && !nested(name) {
 			vars[name] = value
 		}
-	}
-	for _, name := range nesting {
-		delete(vars, name)
 	}
 	for _, name := range w.UnsetEnv {
 		delete(vars, name)

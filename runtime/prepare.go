@@ -18,7 +18,9 @@ func Prepare(ctx context.Context, env Env, o ApplyOptions, leadRuntime string) (
 	if err != nil {
 		return nil, err
 	}
-	o.Plan.Run.Lead.Runtime = string(host)
+	if leadRuntimeOf(o.Plan) != string(host) { // else the plan is the one that apply would write
+		o.Plan.Run.Lead.Runtime = string(host)
+	}
 	o.renderOnly = true
 	s, out, err := begin(ctx, env, o)
 	if err != nil {

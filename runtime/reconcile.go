@@ -47,7 +47,7 @@ func (s *session) takeUp(d *record.Dispatch) error {
 	if round == nil {
 		round, worker = &plan.Round{Name: d.Round, Kind: plan.RoundWork}, &plan.Worker{Key: d.WorkerKey}
 	}
-	f := &flight{d: d, round: round, worker: worker, asked: true, startBy: s.env.Now().Add(d.Limits.Start.D() + startSlack)}
+	f := &flight{d: d, round: round, worker: worker, asked: true, adopted: true, startBy: s.env.Now().Add(d.Limits.Start.D() + startSlack)}
 	switch j.Verdict {
 	case sidecar.Live:
 		s.live[statusPath] = f
@@ -63,15 +63,21 @@ func (s *session) takeUp(d *record.Dispatch) error {
 		s.live[statusPath] = f
 		s.lost(statusPath, f, j.Status)
 	case sidecar.NeverStarted:
-		s.discard(d.Handle)
-		d.Status, d.Handle, d.PaneID, d.Claim, d.Detail = plan.StatusPlanned, nil, "", "", ""
-		s.changed()
+		s.replan(d)
 	case sidecar.Foreign:
 		return fmt.Errorf("%w: %s was started on host %s, where only that host can tell what became of it", ErrHeld, d.InvocationRef, j.Status.Host)
 	default:
 		panic("unknown judgement " + string(j.Verdict))
 	}
 	return nil
+}
+
+// replan makes an attempt that never ran startable again: the same attempt, in
+// a fresh pane.
+func (s *session) replan(d *record.Dispatch) {
+	s.discard(d.Handle)
+	d.Status, d.Handle, d.PaneID, d.Claim, d.Detail = plan.StatusPlanned, nil, "", "", ""
+	s.changed()
 }
 
 // settleAll waits until what is being settled is in the record: all of it, or

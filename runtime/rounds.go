@@ -94,6 +94,13 @@ func (s *session) settleDifference() error {
 	// The run may be finished in the record by now; what is left to do is then
 	// nothing, round by round.
 	rec.Ended = ""
+	for _, f := range s.live {
+		// What this session has taken up is on its way until it is settled here,
+		// even if it has ended since it was judged.
+		w := rec.Workers[f.d.WorkerKey]
+		w.Live, w.NeverRan = true, false
+		rec.Workers[f.d.WorkerKey] = w
+	}
 	if err := plan.Diff(s.plan, rec, plan.DiffOptions{Replace: s.replace}); err != nil {
 		return err
 	}
@@ -127,8 +134,12 @@ func (s *session) settleDifference() error {
 // records go on counting as history.
 const failedBefore = "failed before"
 
-// pendingWork reports whether a round still has something to do.
+// pendingWork reports whether a round still has something to do. Between two
+// convergence rounds every judge has answered, and yet they may be asked again.
 func (s *session) pendingWork(r *plan.Round) bool {
+	if r.Kind == plan.RoundReverify && s.roundOf(r.Name) != "met" {
+		return true
+	}
 	for _, w := range r.Workers {
 		if a := s.actions[w.Key]; a.Action != plan.ActionDone {
 			return true

@@ -30,6 +30,7 @@ type session struct {
 	run      paths.Run
 	lock     *durable.Lock
 	state    *record.State
+	writer   record.Writer
 	plan     *plan.Plan
 	manifest *lead.Manifest // the run's own; version 1 runs have no plan
 	backend  backends.Backend
@@ -38,6 +39,7 @@ type session struct {
 
 	dirty   bool
 	pending []lead.Event
+	flushBy time.Time // when pending must be written though nothing is dirty; zero: nothing waits
 	after   []func()
 
 	watch    *sidecar.Watcher
@@ -65,8 +67,10 @@ type flight struct {
 	worker   *plan.Worker
 	startBy  time.Time // by when init and start must have been seen
 	asked    bool      // the backend has answered
+	adopted  bool      // an earlier runner started it
 	going    bool      // .go was or is being written
 	settling bool
+	stale    string    // claim of an earlier supervisor of this attempt, which left at its gate
 	endBy    time.Time // the runner's own net
 }
 
@@ -82,16 +86,42 @@ func (s *session) note(e lead.Event) {
 	s.dirty = true
 }
 
+// noteLater queues an event that nothing waits for: it is written with the next
+// change, or alone after a moment.
+func (s *session) noteLater(e lead.Event) {
+	s.pending = append(s.pending, e)
+	if s.flushBy.IsZero() {
+		s.flushBy = s.env.Now().Add(flushAfter)
+	}
+}
+
+// flushAfter is the longest that a change waits which nothing depends on.
+const flushAfter = 100 * time.Millisecond
+
+// urgent reports whether there is something that must not wait.
+func (s *session) urgent() bool {
+	return s.dirty || len(s.after) > 0 || !s.flushBy.IsZero() && !s.env.Now().Before(s.flushBy)
+}
+
+// flushTimer fires when what waits must be written; it is nil while nothing
+// waits.
+func (s *session) flushTimer() <-chan time.Time {
+	if s.flushBy.IsZero() {
+		return nil
+	}
+	return time.After(max(0, s.flushBy.Sub(s.env.Now())))
+}
+
 // commit writes the pending changes as one state, appends the events that
 // belong to it and then does what waited for that.
 func (s *session) commit() error {
-	for s.dirty || len(s.after) > 0 {
-		if s.dirty {
+	for s.dirty || len(s.pending) > 0 || len(s.after) > 0 {
+		if s.dirty || len(s.pending) > 0 {
 			s.state.Project()
-			if err := record.Save(s.run.TeamState(), s.state); err != nil {
+			if err := s.writer.Save(s.run.TeamState(), s.state); err != nil {
 				return err
 			}
-			s.dirty = false
+			s.dirty, s.flushBy = false, time.Time{}
 			crash.Point("runner.state-written")
 			events := s.pending
 			s.pending = nil
@@ -121,6 +151,10 @@ func (s *session) show(e lead.Event) {
 	out := Event{Time: e.TS, Type: string(e.Type), Phase: string(e.Phase), Log: e, Round: e.Round, InvocationRef: e.InvocationRef, Message: e.Message}
 	if d := s.state.Invocation(e.InvocationRef); d != nil {
 		out.Label, out.Status, out.Reason = d.ExecutionLabel, d.Status, d.Reason
+		if e.Type == lead.WorkerStarted && d.Status.Terminal() {
+			// One state may carry both the start and the end of a quick worker.
+			out.Status, out.Reason = plan.StatusRunning, plan.ReasonNone
+		}
 	}
 	s.progress.Event(out)
 }

@@ -92,7 +92,7 @@ func (s *session) started(d *record.Dispatch, st *sidecar.Status) {
 	if r := s.plan.Round(d.Round); r != nil {
 		kind = r.Kind
 	}
-	s.note(lead.Event{TS: s.env.Now(), Type: lead.WorkerStarted, Phase: lead.PhaseOf(lead.WorkerStarted, kind), Round: d.Round,
+	s.noteLater(lead.Event{TS: s.env.Now(), Type: lead.WorkerStarted, Phase: lead.PhaseOf(lead.WorkerStarted, kind), Round: d.Round,
 		InvocationRef: d.InvocationRef, Message: d.ExecutionLabel + " is running", Data: map[string]any{lead.DataLabel: d.ExecutionLabel}})
 }
 
@@ -137,6 +137,7 @@ func (s *session) fail(d *record.Dispatch, reason plan.Reason, detail string) {
 	now := s.env.Now()
 	d.FinishedAt = &now
 	s.end(d, status, reason, detail, nil)
+	s.clearRemains(d)
 	crash.Point("runner.settled")
 }
 

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,19 +33,80 @@ func Load(path string) (*State, error) {
 	return &s, nil
 }
 
+// Writer saves one run's state. It keeps the encoded form of dispatches that
+// have ended, which are most of a large run and do not change any more, so that
+// a write costs what changed. The zero value is ready.
+type Writer struct {
+	encoded map[*Dispatch]encodedDispatch
+}
+
+// encodedDispatch is an ended dispatch as it was written, with everything that
+// may still change in one: whatever else it holds was settled with its status.
+type encodedDispatch struct {
+	status     plan.Status
+	reason     plan.Reason
+	detail     string
+	superseded string
+	closed     bool
+	uncounted  bool
+	json       json.RawMessage
+}
+
+func (e encodedDispatch) current(d *Dispatch) bool {
+	return e.status == d.Status && e.reason == d.Reason && e.detail == d.Detail && e.superseded == d.Superseded &&
+		e.closed == d.Closed && e.uncounted == d.Uncounted
+}
+
+// head is a state without its dispatches: the outer field hides the embedded
+// one of the same JSON name and is left out itself.
+type head struct {
+	*State
+	WorkerDispatches *struct{} `json:"workerDispatches,omitempty"`
+}
+
 // Save writes the state durably with the next serial. The caller holds the
 // run lock. On an error the file is as it was before, and so is the serial.
-func Save(path string, s *State) error {
+func (w *Writer) Save(path string, s *State) error {
 	s.Serial++
-	b, err := json.Marshal(s)
-	if err != nil {
-		panic(err) // the types hold nothing that has no JSON form
+	b := bytes.TrimSuffix(encode(head{State: s}), []byte("}"))
+	b = append(b, `,"workerDispatches":[`...)
+	for i, d := range s.WorkerDispatches {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, w.encode(d)...)
 	}
-	if err := durable.WriteFile(path, append(b, '\n'), 0o600); err != nil {
+	b = append(b, "]}\n"...)
+	if err := durable.WriteFile(path, b, 0o600); err != nil {
 		s.Serial--
 		return fmt.Errorf("write team-state: %w", err)
 	}
 	return nil
+}
+
+func (w *Writer) encode(d *Dispatch) json.RawMessage {
+	if !d.Status.Terminal() {
+		delete(w.encoded, d)
+		return encode(d)
+	}
+	if e, ok := w.encoded[d]; ok && e.current(d) {
+		return e.json
+	}
+	e := encodedDispatch{d.Status, d.Reason, d.Detail, d.Superseded, d.Closed, d.Uncounted, encode(d)}
+	if w.encoded == nil {
+		w.encoded = map[*Dispatch]encodedDispatch{}
+	}
+	w.encoded[d] = e
+	return e.json
+}
+
+// encode panics on a value without a JSON form, which no type here holds.
+func encode(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
 }
 
 // Latest returns the newest dispatch of a worker key that is not superseded,

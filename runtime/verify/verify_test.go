@@ -238,7 +238,7 @@ func (f *fixture) finish() {
 
 func (f *fixture) save() {
 	f.state.Project()
-	must(f.t, record.Save(f.run.TeamState(), f.state))
+	must(f.t, new(record.Writer).Save(f.run.TeamState(), f.state))
 }
 
 func (f *fixture) verify() *Report {
