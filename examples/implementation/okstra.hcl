@@ -58,8 +58,9 @@ run "fix-slug" {
   task_type   = task_type.implementation
   task        = { project = "tools", group = "text", id = "slug-spaces" }
 
-  # Bounds of the whole run, retries included.
-  budget = { dispatches = 8, wall = "15m" }
+  # Limits of one worker, and bounds of the whole run, retries included.
+  timeout = { wall = "3m" }
+  budget  = { dispatches = 8, wall = "15m" }
 
   round "change" {
     assign {

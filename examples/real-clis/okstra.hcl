@@ -62,7 +62,7 @@ run "review" {
   task_type   = task_type.final-verification
   backend     = [backend.cmux, backend.tmux, backend.process]
   parallelism = 3
-  budget      = { dispatches = 20, wall = "3h" }
+  budget      = { dispatches = 20, wall = "6h" }
 
   # A finished review is repeated when the commit has changed.
   fingerprint = [git.head]

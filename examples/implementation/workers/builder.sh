@@ -9,9 +9,9 @@ cp slug.sh "$before"
 sed "s/ | tr '\[:upper:\]' '\[:lower:\]'\$/ | tr '[:upper:] ' '[:lower:]-'/" "$before" > "$before.new"
 cat "$before.new" > slug.sh # keeps the file's mode
 
-# diff says 1 where the files differ, which is what is wanted here.
-if diff -u "$before" slug.sh > "$OKSTRA_OUTPUT_PATCH"; then
+if cmp -s "$before" slug.sh; then
   echo "nothing was changed" >&2
   exit 1
 fi
+diff -u "$before" slug.sh | sed '1s/.*/--- before/; 2s/.*/+++ slug.sh/' > "$OKSTRA_OUTPUT_PATCH"
 echo "tr now also turns spaces into dashes." > "$OKSTRA_RESULT"
