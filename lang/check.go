@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -269,7 +270,9 @@ func (l *loader) unknownRoot(t hcl.Traversal, root string) {
 }
 
 // quoted is the form of a reference in JSON strings.
-var quoted = regexp.MustCompile(`^(participant|provider|role|duty|task_type|backend|run)\.([A-Za-z][A-Za-z0-9_-]*)$`)
+var quoted = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(participant|provider|role|duty|task_type|backend|run)\.([A-Za-z][A-Za-z0-9_-]*)$`)
+})
 
 // markQuoted counts references that stand in JSON strings as uses.
 func (l *loader) markQuoted(u use) {
@@ -282,7 +285,7 @@ func (l *loader) markQuoted(u use) {
 	}
 	_ = cty.Walk(v, func(_ cty.Path, v cty.Value) (bool, error) {
 		if !v.IsNull() && v.IsKnown() && v.Type() == cty.String {
-			if m := quoted.FindStringSubmatch(v.AsString()); m != nil {
+			if m := quoted().FindStringSubmatch(v.AsString()); m != nil {
 				l.def.use(m[1], m[2])
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 )
@@ -191,20 +192,25 @@ func (l *loader) declare(doc *BlockDoc, name string, b *hcl.Block, c *hcl.BodyCo
 	return d
 }
 
-var (
-	nameForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
-	taskForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-	reverify = regexp.MustCompile(`^reverify-r[0-9]+$`)
-)
+// forms are what names must look like.
+type forms struct{ name, task, reverify *regexp.Regexp }
+
+var form = sync.OnceValue(func() forms {
+	return forms{
+		name:     regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`),
+		task:     regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`),
+		reverify: regexp.MustCompile(`^reverify-r[0-9]+$`),
+	}
+})
 
 // checkName reports a name that may not be one; what is the kind of thing.
 func (l *loader) checkName(what, name string, at hcl.Range) bool {
 	switch {
-	case !nameForm.MatchString(name):
+	case !form().name.MatchString(name):
 		l.fault(at, SummaryName, "The %s name %q must start with a letter, go on with letters, digits, _ and -, and have at most 64 characters.", what, name)
 	case strings.Contains(name, "-worker-"):
 		l.fault(at, SummaryName, "The %s name %q may not contain -worker-, which marks result files.", what, name)
-	case what == "round" && (name == "initial" || name == "retry" || name == "report-writer" || reverify.MatchString(name)):
+	case what == "round" && (name == "initial" || name == "retry" || name == "report-writer" || form().reverify.MatchString(name)):
 		l.fault(at, SummaryName, "A round may not be called %q: dispatches and batches of okstra's own are called that.", name)
 	default:
 		return true

@@ -169,7 +169,7 @@ func (d *Definition) task(r *resolver, rn *run) plan.Task {
 		if !ok {
 			return
 		}
-		if !taskForm.MatchString(s) {
+		if !form().task.MatchString(s) {
 			r.fault(e.at, SummaryName, "%s is part of file names: %q must start with a letter or digit, go on with letters, digits, dot, _ and -, and have at most 64 characters.", upper(name), s)
 			return
 		}

@@ -17,7 +17,7 @@ func (l *loader) directName(a *hcl.Attribute, kind string) (string, bool) {
 	name := ""
 	if v, diags := a.Expr.Value(emptyContext); !diags.HasErrors() && v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
 		name = v.AsString()
-		if m := quoted.FindStringSubmatch(name); m != nil && m[1] == kind {
+		if m := quoted().FindStringSubmatch(name); m != nil && m[1] == kind {
 			name = m[2]
 		} else if kind != "run" {
 			l.fault(a.Expr.Range(), SummaryWrongType, "%s is a reference: write %s.NAME, without quotes.%s", a.Name, kind, meant(name, known))

@@ -3,6 +3,7 @@ package lang
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -45,7 +46,9 @@ func (c *compiler) instructions(w *work) instructed {
 	})
 }
 
-var placeholder = regexp.MustCompile(`\{\{([A-Z][A-Z0-9_]*)\}\}`)
+var placeholder = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\{\{([A-Z][A-Z0-9_]*)\}\}`)
+})
 
 // placeholders fills in what a task type allows and forbids, and warns of
 // other placeholders, which a worker would read as they are.
@@ -54,7 +57,7 @@ func (c *compiler) placeholders(t plan.Template, a *hcl.Attribute) (plan.Templat
 	out := make(plan.Template, 0, len(t))
 	for _, s := range t {
 		if s.Ref == "" && strings.Contains(s.Text, "{{") {
-			s.Text = placeholder.ReplaceAllStringFunc(s.Text, func(found string) string {
+			s.Text = placeholder().ReplaceAllStringFunc(s.Text, func(found string) string {
 				switch found {
 				case "{{PHASE_FORBIDDEN_ACTIONS}}":
 					filled = true

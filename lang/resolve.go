@@ -298,7 +298,7 @@ func (r *resolver) asRef(v cty.Value, at hcl.Range, name string, kinds []string)
 		}
 		r.fault(at, SummaryWrongType, "%s is %s, not %s.", name, oneOf(forms), ref)
 	case v.Type() == cty.String && isJSON(at.Filename):
-		m := quoted.FindStringSubmatch(v.AsString())
+		m := quoted().FindStringSubmatch(v.AsString())
 		if m == nil || !slices.Contains(kinds, m[1]) {
 			r.fault(at, SummaryWrongType, "%s is %s, not %q.", name, oneOf(forms), v.AsString())
 			break

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // bundlePrefix begins the bundle identifier of every cmux variant. It is all
@@ -25,7 +26,9 @@ type place struct {
 	surface   string
 }
 
-var uuid = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
+var uuid = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
+})
 
 // where reads the environment. A real tmux wins: its panes inherit what cmux
 // set for the terminal that its server was once started in.
@@ -51,7 +54,7 @@ func (b *Backend) where() place {
 // that is not an id. Short refs and indexes are never used: a stale one means
 // the focused surface to some versions.
 func upperUUID(id string) string {
-	if !uuid.MatchString(id) {
+	if !uuid().MatchString(id) {
 		return ""
 	}
 	return strings.ToUpper(id)

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -20,17 +21,19 @@ import (
 
 // plainPath holds only characters that mean themselves to every shell. cmux
 // hands a command to a shell to be executed, so no other path is given to it.
-var plainPath = regexp.MustCompile(`^/[A-Za-z0-9/._+@-]*$`)
+var plainPath = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^/[A-Za-z0-9/._+@-]*$`)
+})
 
 // scriptAge is how long a launch script and its note may be needed.
 const scriptAge = 30 * 24 * time.Hour
 
 // defaultDir picks the first folder whose path is plain.
 func defaultDir(getenv func(string) string) string {
-	if dir := getenv("XDG_STATE_HOME"); plainPath.MatchString(dir) {
+	if dir := getenv("XDG_STATE_HOME"); plainPath().MatchString(dir) {
 		return filepath.Join(dir, "okstra", "cmux")
 	}
-	if home := getenv("HOME"); plainPath.MatchString(home) {
+	if home := getenv("HOME"); plainPath().MatchString(home) {
 		return filepath.Join(home, ".local", "state", "okstra", "cmux")
 	}
 	return filepath.Join("/tmp", "okstra-"+strconv.Itoa(os.Getuid()), "cmux")
@@ -38,7 +41,7 @@ func defaultDir(getenv func(string) string) string {
 
 // prepareDir makes the folder and proves that nobody else can write to it.
 func (b *Backend) prepareDir() error {
-	if !plainPath.MatchString(b.dir) {
+	if !plainPath().MatchString(b.dir) {
 		return fmt.Errorf("the folder for launch scripts %q holds characters that a shell would read; set XDG_STATE_HOME to a plain path", b.dir)
 	}
 	if err := os.MkdirAll(b.dir, 0o700); err != nil {

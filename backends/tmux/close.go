@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/okstra/okstra/backends"
@@ -186,7 +187,9 @@ type restoration struct {
 	remaining []string // panes that will be there
 }
 
-var layoutPane = regexp.MustCompile(`\d+x\d+,\d+,\d+,(\d+)`)
+var layoutPane = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\d+x\d+,\d+,\d+,(\d+)`)
+})
 
 // restorations works out, before anything is closed, what each window that is
 // not ours will need.
@@ -251,7 +254,7 @@ func (r restoration) run(ctx context.Context, c client) {
 // samePanes reports whether a layout describes exactly the given panes.
 func samePanes(layout string, panes []string) bool {
 	var ids []string
-	for _, m := range layoutPane.FindAllStringSubmatch(layout, -1) {
+	for _, m := range layoutPane().FindAllStringSubmatch(layout, -1) {
 		ids = append(ids, "%"+m[1])
 	}
 	want := slices.Clone(panes)

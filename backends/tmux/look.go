@@ -120,11 +120,11 @@ func provable(h backends.Handle) error {
 	switch {
 	case h.Backend != Name:
 		return fmt.Errorf("handle of backend %q is not one of %s", h.Backend, Name)
-	case !strings.HasPrefix(h.Socket, "/") || h.ServerPID <= 1 || !epoch.MatchString(h.ServerStart):
+	case !strings.HasPrefix(h.Socket, "/") || h.ServerPID <= 1 || !isEpoch(h.ServerStart):
 		return fmt.Errorf("handle %s does not name its tmux server", h.Tag)
-	case !paneID.MatchString(h.Pane):
+	case !isPane(h.Pane):
 		return fmt.Errorf("handle %s names no pane: %q", h.Tag, h.Pane)
-	case !safeTag.MatchString(h.Tag):
+	case !isTag(h.Tag):
 		return fmt.Errorf("handle has no tag, or a bad one: %q", h.Tag)
 	}
 	return nil
@@ -162,7 +162,7 @@ func (b *Backend) Adopt(ctx context.Context, h backends.Handle) (backends.Handle
 	if h.Socket == "" {
 		h.Socket = b.privateSocket()
 	}
-	if !strings.HasPrefix(h.Socket, "/") || !safeTag.MatchString(h.Tag) || h.Pane != "" && !paneID.MatchString(h.Pane) {
+	if !strings.HasPrefix(h.Socket, "/") || !isTag(h.Tag) || h.Pane != "" && !isPane(h.Pane) {
 		return h, fmt.Errorf("adopt %s: no socket, tag or pane by which to find it", h.Tag)
 	}
 	c := b.client(h.Socket)

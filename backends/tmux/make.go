@@ -188,7 +188,7 @@ func (v *venue) find(ctx context.Context, lost []step) error {
 	}
 	v.snap = snap
 	lines(out, markMade, 5, func(f []string) {
-		if v.known[f[1]] || !paneID.MatchString(f[1]) || !windowID.MatchString(f[2]) {
+		if v.known[f[1]] || !isPane(f[1]) || !isWindow(f[2]) {
 			return
 		}
 		started := plain(f[4])

@@ -37,7 +37,7 @@ func parseSnapshot(out string) (*snapshot, bool) {
 	seen := make(map[string]bool)
 	lines(out, markPane, 15, func(f []string) {
 		p := pane{id: f[0], window: f[1], session: f[2], tag: f[14]}
-		if !paneID.MatchString(p.id) || !windowID.MatchString(p.window) || !sessionID.MatchString(p.session) {
+		if !isPane(p.id) || !isWindow(p.window) || !isSession(p.session) {
 			return
 		}
 		if seen[p.id] { // a window that is linked into two sessions is listed twice
@@ -84,7 +84,7 @@ func parseMade(out string) []made {
 	var ms []made
 	lines(out, markMade, 4, func(f []string) {
 		i, err := strconv.Atoi(f[0])
-		if err != nil || !paneID.MatchString(f[1]) || !windowID.MatchString(f[2]) {
+		if err != nil || !isPane(f[1]) || !isWindow(f[2]) {
 			return
 		}
 		ms = append(ms, made{index: i, pane: f[1], window: f[2], pid: number(f[3])})

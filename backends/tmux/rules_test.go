@@ -140,13 +140,13 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, out string) {
 		if s, ok := parseSnapshot(out); ok {
 			for _, p := range s.panes {
-				if !paneID.MatchString(p.id) || s.pane(p.id) == nil {
+				if !isPane(p.id) || s.pane(p.id) == nil {
 					t.Errorf("pane %+v", p)
 				}
 			}
 		}
 		for _, m := range parseMade(out) {
-			if !paneID.MatchString(m.pane) || !windowID.MatchString(m.window) {
+			if !isPane(m.pane) || !isWindow(m.window) {
 				t.Errorf("made %+v", m)
 			}
 		}

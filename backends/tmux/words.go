@@ -2,7 +2,6 @@ package tmux
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -86,14 +85,31 @@ func title(text string) string {
 	return escapeFormat(text)
 }
 
-var (
-	paneID    = regexp.MustCompile(`^%[0-9]{1,9}$`)
-	windowID  = regexp.MustCompile(`^@[0-9]{1,9}$`)
-	sessionID = regexp.MustCompile(`^\$[0-9]{1,9}$`)
-	epoch     = regexp.MustCompile(`^[0-9]{1,20}$`) // a server's start time
-	safeTag   = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,200}$`)
-	safeLabel = regexp.MustCompile(`^[A-Za-z0-9 ._-]{0,200}$`)
-)
+// What tmux numbers, as it writes it.
+func isPane(s string) bool    { return strings.HasPrefix(s, "%") && isNumber(s[1:], 9) }
+func isWindow(s string) bool  { return strings.HasPrefix(s, "@") && isNumber(s[1:], 9) }
+func isSession(s string) bool { return strings.HasPrefix(s, "$") && isNumber(s[1:], 9) }
+
+// isEpoch tells a server's start time.
+func isEpoch(s string) bool { return isNumber(s, 20) }
+
+func isNumber(s string, most int) bool {
+	return s != "" && len(s) <= most && strings.Trim(s, "0123456789") == ""
+}
+
+// maxPlain bounds a tag and a label in bytes.
+const maxPlain = 200
+
+func isTag(s string) bool   { return s != "" && isPlain(s, "_.-") }
+func isLabel(s string) bool { return isPlain(s, " ._-") }
+
+// isPlain tells a text of ASCII letters, digits and the other characters.
+func isPlain(s, others string) bool {
+	return len(s) <= maxPlain && !strings.ContainsFunc(s, func(r rune) bool {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		return !letter && !strings.ContainsRune(others, r)
+	})
+}
 
 // maxCommand bounds the words of one launch, and maxChain those of one client
 // call: tmux refuses a message of more than 16364 bytes.
@@ -121,10 +137,10 @@ func checkLaunch(argv []string, tag, label string) error {
 	if size > maxCommand {
 		return fmt.Errorf("supervisor command of %d bytes is longer than %d", size, maxCommand)
 	}
-	if !safeTag.MatchString(tag) {
+	if !isTag(tag) {
 		return fmt.Errorf("tag %q is not made of A-Z a-z 0-9 _ . -", tag)
 	}
-	if !safeLabel.MatchString(label) {
+	if !isLabel(label) {
 		return fmt.Errorf("label %q is not made of A-Z a-z 0-9 space . _ -", label)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/zclconf/go-cty/cty"
@@ -180,7 +181,9 @@ func checkFormatList(args []cty.Value) error {
 }
 
 // verb matches one verb of a format: flags, width, precision, argument.
-var verb = regexp.MustCompile(`%([-+# 0]*)(\d*)(?:\.(\d*))?(?:\[(\d+)\])?(.)?`)
+var verb = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`%([-+# 0]*)(\d*)(?:\.(\d*))?(?:\[(\d+)\])?(.)?`)
+})
 
 // checkFormatted bounds what a format makes of its values, rows times.
 func checkFormatted(spec cty.Value, values []cty.Value, rows int) error {
@@ -190,7 +193,7 @@ func checkFormatted(spec cty.Value, values []cty.Value, rows int) error {
 	text := spec.AsString()
 	total := int64(len(text))
 	next := 0
-	for _, m := range verb.FindAllStringSubmatch(text, MaxElements+1) {
+	for _, m := range verb().FindAllStringSubmatch(text, MaxElements+1) {
 		if m[5] == "%" && m[2]+m[3]+m[4] == "" {
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/okstra/okstra/lang/plan"
 )
@@ -107,7 +108,9 @@ type Blocker struct {
 	Detail string `json:"detail"`
 }
 
-var findingID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var findingID = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+})
 
 // ParseFindings decodes an analyst's document. The error names every place.
 func ParseFindings(doc []byte) (*Findings, error) {
@@ -241,7 +244,7 @@ func (p *places) findings(pointer string, list []Finding) {
 	seen := map[string]int{}
 	for i, f := range list {
 		at := fmt.Sprintf("%s/%d", pointer, i)
-		if !findingID.MatchString(f.ID) {
+		if !findingID().MatchString(f.ID) {
 			p.add(at+"/id", fmt.Sprintf("%q is not an id: letters, digits, dots, dashes and underscores, at most 64", f.ID))
 		} else if first, ok := seen[f.ID]; ok {
 			p.add(at+"/id", fmt.Sprintf("%q is taken by %s/%d", f.ID, pointer, first))

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/okstra/okstra/lang/plan"
@@ -78,7 +79,9 @@ func RenderReport(r Report) (text string, problems []string) {
 }
 
 // saidVerdict finds "Verdict: accepted" and its like in a narrative.
-var saidVerdict = regexp.MustCompile("(?im)^[ \\t>#*_-]*verdict[*_]*[ \\t]*:[ \\t*_`]*([A-Za-z][A-Za-z-]*)")
+var saidVerdict = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("(?im)^[ \\t>#*_-]*verdict[*_]*[ \\t]*:[ \\t*_`]*([A-Za-z][A-Za-z-]*)")
+})
 
 // verdict is the verdict that the facts allow at best, empty where nobody gave
 // one, and what contradicts it.
@@ -97,7 +100,7 @@ func (r Report) verdict() (converge.Token, []string) {
 	if worst == slices.Index(converge.Tokens, converge.Accepted) && len(blockers) > 0 {
 		problems = append(problems, fmt.Sprintf("the verdict is accepted, which needs zero confirmed blockers; there are %d: %s", len(blockers), strings.Join(blockers, "; ")))
 	}
-	for _, said := range saidVerdict.FindAllStringSubmatch(r.Narrative, -1) {
+	for _, said := range saidVerdict().FindAllStringSubmatch(r.Narrative, -1) {
 		token := converge.Token(strings.ToLower(said[1]))
 		rank := slices.Index(converge.Tokens, token)
 		switch {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/okstra/okstra/lang/plan"
@@ -105,12 +106,17 @@ var wordReasons = []struct {
 	{"stop_reason: refusal", plan.ReasonRefused},
 }
 
-var (
-	modelMissing = regexp.MustCompile(`(?i)\bmodels?\b[^.\n]{0,120}\b(not found|does not exist|not supported|not exist|unknown|no access)|(not_found_error|not found)[^\n]{0,40}\bmodels?\b`)
-	statusWords  = regexp.MustCompile(`(?i)(?:\b(?:api error|http|http error|unexpected status|status|status code|last status)\b|"?\bcode"?)[":= (]{1,4}([45]\d\d)\b`)
-	retryWords   = regexp.MustCompile(`(?i)(?:retry[-_ ]?after|try again in|retry in|retrydelay|reset after)["':= ]{0,4}((?:\d+(?:\.\d+)?\s*(?:ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)?\s*)+)`)
-	retryPart    = regexp.MustCompile(`(?i)(\d+(?:\.\d+)?)\s*([a-z]*)`)
-)
+// phrases are what is looked for once something went wrong, and not before.
+type phrases struct{ modelMissing, status, retry, retryPart *regexp.Regexp }
+
+var compiled = sync.OnceValue(func() phrases {
+	return phrases{
+		modelMissing: regexp.MustCompile(`(?i)\bmodels?\b[^.\n]{0,120}\b(not found|does not exist|not supported|not exist|unknown|no access)|(not_found_error|not found)[^\n]{0,40}\bmodels?\b`),
+		status:       regexp.MustCompile(`(?i)(?:\b(?:api error|http|http error|unexpected status|status|status code|last status)\b|"?\bcode"?)[":= (]{1,4}([45]\d\d)\b`),
+		retry:        regexp.MustCompile(`(?i)(?:retry[-_ ]?after|try again in|retry in|retrydelay|reset after)["':= ]{0,4}((?:\d+(?:\.\d+)?\s*(?:ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)?\s*)+)`),
+		retryPart:    regexp.MustCompile(`(?i)(\d+(?:\.\d+)?)\s*([a-z]*)`),
+	}
+})
 
 // reasonOf tells what an error of a provider is: from its HTTP status where
 // there is one (0 where not) and its words. An error that neither tells is
@@ -118,7 +124,7 @@ var (
 func reasonOf(status int, words string) plan.Reason {
 	lower := strings.ToLower(clipBytes(words, 64<<10))
 	if status == 0 {
-		if m := statusWords.FindStringSubmatch(lower); m != nil {
+		if m := compiled().status.FindStringSubmatch(lower); m != nil {
 			status, _ = strconv.Atoi(m[1])
 		}
 	}
@@ -140,7 +146,7 @@ func wordsOf(lower string) (plan.Reason, bool) {
 			return w.reason, true
 		}
 	}
-	if modelMissing.MatchString(lower) {
+	if compiled().modelMissing.MatchString(lower) {
 		return plan.ReasonModelNotFound, true
 	}
 	return "", false
@@ -228,12 +234,12 @@ func mention(words, name string) string {
 // retryAfter finds how long the provider asks to wait; nil where it does not.
 // A number without a unit is seconds, as in the HTTP header.
 func retryAfter(words string) *plan.Duration {
-	m := retryWords.FindStringSubmatch(clipBytes(words, 64<<10))
+	m := compiled().retry.FindStringSubmatch(clipBytes(words, 64<<10))
 	if m == nil {
 		return nil
 	}
 	var total time.Duration
-	for _, part := range retryPart.FindAllStringSubmatch(m[1], -1) {
+	for _, part := range compiled().retryPart.FindAllStringSubmatch(m[1], -1) {
 		n, err := strconv.ParseFloat(part[1], 64)
 		if err != nil {
 			return nil

@@ -3,15 +3,20 @@ package supervise
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/okstra/okstra/runtime/providers"
 )
 
 // secretName matches environment variables whose values are nobody's business.
-var secretName = regexp.MustCompile(`(?i)(key|token|secret|passw|credential|auth|cookie|private)`)
+var secretName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(key|token|secret|passw|credential|auth|cookie|private)`)
+})
 
 // secretText matches what looks like a credential wherever it stands.
-var secretText = regexp.MustCompile(`(?i)(bearer\s+|\b(?:sk|pk|ghp|gho|ghs|xox[abps]|AIza|AKIA)[-_]?)[A-Za-z0-9._~+/=-]{8,}`)
+var secretText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(bearer\s+|\b(?:sk|pk|ghp|gho|ghs|xox[abps]|AIza|AKIA)[-_]?)[A-Za-z0-9._~+/=-]{8,}`)
+})
 
 // shortest is the least length of a value that is taken for a secret: shorter
 // ones ("1", "true") stand everywhere.
@@ -22,10 +27,10 @@ const shortest = 6
 func redact(text string, env []string) string {
 	for _, v := range env {
 		name, value, _ := strings.Cut(v, "=")
-		if len(value) >= shortest && secretName.MatchString(name) {
+		if len(value) >= shortest && secretName().MatchString(name) {
 			text = strings.ReplaceAll(text, value, "[redacted]")
 		}
 	}
-	text = secretText.ReplaceAllString(text, "[redacted]")
+	text = secretText().ReplaceAllString(text, "[redacted]")
 	return providers.Clean(text)
 }
