@@ -42,6 +42,8 @@ func commands() map[string]command {
 		"scrub":      scrub,
 		"tmuxserver": tmuxServer,
 		"tmux":       tmuxCall,
+		"project":    projectCommand,
+		"snapshot":   snapshotCommand,
 	}
 }
 

@@ -89,7 +89,20 @@ func setup(env *testscript.Env) error {
 			env.T().Log(err)
 		}
 	})
-	vars := map[string]string{
+	for name, value := range variables(home, sockets) {
+		env.Setenv(name, value)
+	}
+	for _, name := range []string{"TMUX", "TMUX_PANE", "NO_COLOR", "CLICOLOR_FORCE", "OKSTRA_CRASH_AT"} {
+		env.Vars = unset(env.Vars, name)
+	}
+	// Git looks above the work folder otherwise.
+	env.Setenv("GIT_CEILING_DIRECTORIES", filepath.Dir(env.WorkDir))
+	return nil
+}
+
+// variables are the environment of a script, PATH apart.
+func variables(home, sockets string) map[string]string {
+	return map[string]string{
 		"HOME":                home,
 		"XDG_CONFIG_HOME":     filepath.Join(home, ".config"),
 		"XDG_STATE_HOME":      filepath.Join(home, ".state"),
@@ -103,15 +116,6 @@ func setup(env *testscript.Env) error {
 		"GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@example.com", "GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z",
 		socketsVariable: sockets,
 	}
-	for name, value := range vars {
-		env.Setenv(name, value)
-	}
-	for _, name := range []string{"TMUX", "TMUX_PANE", "NO_COLOR", "CLICOLOR_FORCE", "OKSTRA_CRASH_AT"} {
-		env.Vars = unset(env.Vars, name)
-	}
-	// Git looks above the work folder otherwise.
-	env.Setenv("GIT_CEILING_DIRECTORIES", filepath.Dir(env.WorkDir))
-	return nil
 }
 
 func unset(vars []string, name string) []string {

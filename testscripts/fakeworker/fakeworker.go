@@ -53,6 +53,7 @@ func Steps() []Step {
 		{"prompt", "PATH", "copies the prompt to PATH", copyVariable("OKSTRA_PROMPT")},
 		{"inputs", "PATH", "copies the inputs index to PATH", copyVariable("OKSTRA_INPUTS")},
 		{"env", "NAME PATH", "writes the value of NAME to PATH; \"unset\" where it is not set", environmentVariable},
+		{"invocation", "PATH", "adds its invocation to PATH, as a line", invocation},
 		{"env-names", "PATH", "writes the names of all variables to PATH, sorted as they come", environmentNames},
 		{"argv", "PATH", "writes all arguments to PATH as a JSON list", argv},
 		{"cwd", "PATH", "writes the working directory to PATH", workingDirectory},
@@ -67,6 +68,7 @@ func Steps() []Step {
 		{"escape", "PATH", "leaves a child in a session of its own that holds nothing, its pid in PATH", grandchild(true)},
 		{"detach-stdio", "", "moves standard input, output and error to nowhere", func(*worker, string) error { return detach() }},
 		{"attempt", "N STEP", "does STEP in the N-th attempt only", attempt},
+		{"batch", "NAME STEP", "does STEP in the batch NAME only", batch},
 		{"exit", "N", "ends with this code", func(_ *worker, rest string) error { return exit(rest) }},
 		{"die", "SIGNAL", "ends by this signal", func(_ *worker, rest string) error { return die(rest) }},
 	}
@@ -251,6 +253,10 @@ func environmentVariable(_ *worker, rest string) error {
 	return place(path, value+"\n")
 }
 
+func invocation(w *worker, rest string) error {
+	return appendTo(w, rest+" "+os.Getenv("OKSTRA_INVOCATION"))
+}
+
 func environmentNames(_ *worker, rest string) error {
 	var b strings.Builder
 	for _, v := range os.Environ() {
@@ -383,6 +389,15 @@ func detach() error {
 func attempt(w *worker, rest string) error {
 	n, step, _ := strings.Cut(rest, " ")
 	if n != os.Getenv("OKSTRA_ATTEMPT") {
+		return nil
+	}
+	return w.step(step)
+}
+
+// batch reads the batch out of the invocation, <assignment>@<batch>#<attempt>.
+func batch(w *worker, rest string) error {
+	name, step, _ := strings.Cut(rest, " ")
+	if !strings.Contains(os.Getenv("OKSTRA_INVOCATION"), "@"+name+"#") {
 		return nil
 	}
 	return w.step(step)
