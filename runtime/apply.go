@@ -288,9 +288,9 @@ func short(s string) string {
 // outcome describes how the run stands.
 func (s *session) outcome(exit int, summary string, next ...string) *Outcome {
 	out := &Outcome{Run: s.run, RunName: s.state.RunName, State: s.state, Plan: s.plan, Exit: exit, Summary: summary, Next: next}
-	if panes := s.openPanes(); len(panes) > 0 {
+	if panes := s.openPanes(""); len(panes) > 0 {
 		out.Next = append(out.Next, "okstra teardown "+s.state.RunName)
-		out.Attach = attach(s.backend, panes[0])
+		out.Attach = attach(s.env.Backends[panes[0].Backend], panes[0])
 	}
 	return out
 }

@@ -145,7 +145,7 @@ func (s *session) prepare(j *job, d *record.Dispatch) (*preparation, error) {
 				Placement: string(policy.Placement), Layout: string(policy.Layout), LeadShare: policy.LeadShare,
 				MinColumns: policy.MinColumns, MinRows: policy.MinRows, PerWindow: policy.PerWindow,
 			},
-			Beside: s.openPanes(),
+			Beside: s.openPanes(s.backend.Name()),
 		},
 	}, nil
 }
@@ -163,11 +163,12 @@ func (s *session) owner(path string) string {
 	return "nothing that this run recorded"
 }
 
-// openPanes are the handles of this run that are still on a screen.
-func (s *session) openPanes() []backends.Handle {
+// openPanes are the handles of this run that are still on a screen of a
+// backend; of any, where none is named.
+func (s *session) openPanes(backend string) []backends.Handle {
 	var out []backends.Handle
 	for _, d := range s.state.WorkerDispatches {
-		if d.Handle != nil && d.Handle.Pane != "" && !d.Closed {
+		if d.Handle != nil && d.Handle.Pane != "" && !d.Closed && (backend == "" || backend == d.Handle.Backend) {
 			out = append(out, *d.Handle)
 		}
 	}
@@ -197,6 +198,7 @@ func (p *preparation) write() error {
 // startReady hands planned dispatches to the backend, as many as parallelism
 // and budget allow: intent now, files and supervisors once intent is on disk.
 func (s *session) startReady(batch string, work batchWork) error {
+	s.heedStop()
 	if s.stopping {
 		return nil
 	}
@@ -222,7 +224,7 @@ func (s *session) startReady(batch string, work batchWork) error {
 			continue
 		}
 		slots--
-		d.Status = plan.StatusSpawning
+		d.Status, d.DispatchMode = plan.StatusSpawning, string(lead.ModeOf(s.backend.Name()))
 		s.note(lead.Event{TS: now, Type: lead.WorkerDispatch, Phase: lead.PhaseOf(lead.WorkerDispatch, j.round.Kind), Round: d.Round,
 			InvocationRef: d.InvocationRef, Message: "dispatching " + d.ExecutionLabel, Data: map[string]any{lead.DataLabel: d.ExecutionLabel, "kind": d.Kind}})
 		f := &flight{d: d, round: j.round, worker: j.worker, startBy: now.Add(d.Limits.Start.D() + startSlack)}

@@ -172,7 +172,7 @@ func (s *session) onInit(statusPath string, f *flight, st *sidecar.Status) {
 		// The backend's answer was lost, or a hook started our command twice:
 		// the supervisor that holds the attempt says where it is.
 		s.background(func() func() {
-			h, err := s.adopt(d.Tag, st)
+			h, err := s.adopt(d, st)
 			return func() {
 				if err != nil {
 					s.release(d, statusPath, st.Claim, false)
@@ -197,15 +197,21 @@ func elsewhere(h *backends.Handle, st *sidecar.Status) bool {
 	return st.Pane != nil && st.Pane.ID != "" && h.Pane != "" && st.Pane.ID != h.Pane
 }
 
-// adopt completes a handle from what a supervisor says of itself.
-func (s *session) adopt(tag string, st *sidecar.Status) (backends.Handle, error) {
-	h := backends.Handle{Backend: s.backend.Name(), Tag: tag, PID: st.Supervisor.PID, PIDStart: st.Supervisor.StartTime}
+// adopt completes a handle from what a supervisor says of itself. It may have
+// been started by another backend than the one in force.
+func (s *session) adopt(d *record.Dispatch, st *sidecar.Status) (backends.Handle, error) {
+	name := lead.BackendOf(lead.Mode(d.DispatchMode))
+	b, known := s.env.Backends[name]
+	if !known {
+		return backends.Handle{}, fmt.Errorf("backend %q of %s is not here", name, d.InvocationRef)
+	}
+	h := backends.Handle{Backend: name, Tag: d.Tag, PID: st.Supervisor.PID, PIDStart: st.Supervisor.StartTime}
 	if st.Pane != nil {
 		h.Pane, h.Socket = st.Pane.ID, st.Pane.Socket
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), backends.CallTimeout)
 	defer cancel()
-	return s.backend.Adopt(ctx, h)
+	return b.Adopt(ctx, h)
 }
 
 // discard closes a pane that turned out to hold nobody.
@@ -215,7 +221,7 @@ func (s *session) discard(h *backends.Handle) {
 	}
 	gone := *h
 	s.background(func() func() {
-		closed := s.backend.Close(context.Background(), []backends.Handle{gone})
+		closed := closeAll(s.env.Backends, []backends.Handle{gone})
 		return func() {
 			if closed[0].Err != nil {
 				s.note(lead.Event{TS: s.env.Now(), Type: lead.Note, Message: fmt.Sprintf("pane %s is empty but could not be closed: %v", gone.Pane, closed[0].Err)})
@@ -260,10 +266,7 @@ func (s *session) onStart(f *flight, st *sidecar.Status) {
 
 // sweep looks at everything that no event has told of.
 func (s *session) sweep() {
-	if !s.stopping && exists(s.run.Stop()) {
-		s.stopping = true
-		s.note(lead.Event{TS: s.env.Now(), Type: lead.Note, Message: "a stop was asked for: nothing more is started"})
-	}
+	s.heedStop()
 	now := s.env.Now()
 	for path, f := range s.live {
 		if f.settling {
@@ -293,6 +296,15 @@ func (s *session) sweep() {
 			}
 		}
 	}
+}
+
+// heedStop reads the request to stop.
+func (s *session) heedStop() {
+	if s.stopping || !exists(s.run.Stop()) {
+		return
+	}
+	s.stopping = true
+	s.note(lead.Event{TS: s.env.Now(), Type: lead.Note, Message: "a stop was asked for: nothing more is started"})
 }
 
 // sweepLive holds a living supervisor to its limits.

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -65,7 +64,7 @@ func (s *session) closePanes(ds []*record.Dispatch) int {
 		screens[i] = absolute(s.run.Root, d.PromptPath) + ".screen.txt"
 	}
 	s.background(func() func() {
-		closed := closeHandles(s.backend, handles, screens)
+		closed := saveAndClose(s.env.Backends, handles, screens)
 		return func() {
 			for i, c := range closed {
 				if c.Err == nil {
@@ -81,17 +80,47 @@ func (s *session) closePanes(ds []*record.Dispatch) int {
 	return len(open)
 }
 
-// closeHandles saves each screen for people and then closes all.
-func closeHandles(b backends.Backend, handles []backends.Handle, screens []string) []backends.Closed {
-	ctx := context.Background()
+// saveAndClose saves each screen for people and then closes all.
+func saveAndClose(all map[string]backends.Backend, handles []backends.Handle, screens []string) []backends.Closed {
 	for i, h := range handles {
-		text, err := b.Capture(ctx, h, screenLines)
+		b, known := all[h.Backend]
+		if !known {
+			continue
+		}
+		text, err := b.Capture(context.Background(), h, screenLines)
 		if err != nil || text == "" {
 			continue // a screen is a courtesy: the log has everything
 		}
-		if err := durable.WriteFile(filepath.Clean(screens[i]), []byte(text), 0o600); err != nil && !errors.Is(err, context.Canceled) {
+		if durable.WriteFile(filepath.Clean(screens[i]), []byte(text), 0o600) != nil {
 			break // no room to save it; closing matters more
 		}
 	}
-	return b.Close(ctx, handles)
+	return closeAll(all, handles)
+}
+
+// closeAll closes handles, each by the backend that made it, in as few calls as
+// there are backends. The answers are in the handles' order.
+func closeAll(all map[string]backends.Backend, handles []backends.Handle) []backends.Closed {
+	out := make([]backends.Closed, len(handles))
+	places := map[string][]int{}
+	for i, h := range handles {
+		places[h.Backend] = append(places[h.Backend], i)
+	}
+	for name, at := range places {
+		b, known := all[name]
+		group := make([]backends.Handle, len(at))
+		for k, i := range at {
+			group[k] = handles[i]
+			if !known {
+				out[i] = backends.Closed{Err: fmt.Errorf("backend %q is not here", name)}
+			}
+		}
+		if !known {
+			continue
+		}
+		for k, c := range b.Close(context.Background(), group) {
+			out[at[k]] = c
+		}
+	}
+	return out
 }

@@ -37,6 +37,8 @@ type session struct {
 	progress Progress
 	asker    Asker
 
+	announcer *announcer // nil until there is something to show, and where nothing can be
+
 	dirty   bool
 	pending []lead.Event
 	flushBy time.Time // when pending must be written though nothing is dirty; zero: nothing waits
@@ -134,6 +136,7 @@ func (s *session) commit() error {
 			for _, e := range events {
 				s.show(e)
 			}
+			s.announce(events)
 		}
 		todo := s.after
 		s.after = nil
@@ -200,6 +203,9 @@ func (s *session) close() {
 	s.watch.Close()
 	if s.lock != nil { // a dry run holds none
 		s.lock.Close()
+	}
+	if s.announcer != nil {
+		s.announcer.close()
 	}
 }
 

@@ -81,7 +81,9 @@ func teardown(env Env, run paths.Run, force bool, report *TeardownReport) error 
 			open = append(open, d)
 		}
 	}
-	s.closePanes(open)
+	if s.closePanes(open) > 0 {
+		s.retract()
+	}
 	if err := s.settleAll(nil); err != nil {
 		return err
 	}
