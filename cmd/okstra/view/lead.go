@@ -122,7 +122,7 @@ func (v *View) Usage(r *runtime.UsageReport) error {
 func (v *View) Verified(r *verify.Report) error {
 	return v.show(r, func(width int) []line {
 		if r.Agree() {
-			return []line{{{good, "agrees"}, {plain, fmt.Sprintf("  %s: %d invocations and %d events derived again, and nothing differs", r.Run, r.Workers, r.Events)}}}
+			return []line{{{good, "agrees"}, {plain, fmt.Sprintf("  %s: %s and %s derived again, and nothing differs", r.Run, count(r.Workers, "invocation"), count(r.Events, "event"))}}}
 		}
 		var out []line
 		for _, d := range r.Disagreements {

@@ -211,11 +211,7 @@ func (v *View) Outcome(o *runtime.Outcome, status *runtime.RunStatus, now time.T
 	var out []line
 	if status != nil {
 		out = append(out, v.statusLines(status, now, v.Out.width)...)
-		for _, w := range status.Workers {
-			if w.Status == plan.StatusCompleted {
-				out = append(out, line{{faint, "  " + w.WorkerKey + ": "}, {plain, v.rel(w.ResultPath)}})
-			}
-		}
+		out = append(out, v.results(o, status)...)
 		out = append(out, blank)
 	}
 	out = append(out, line{{exitStyle(o.Exit), o.Summary}})
@@ -233,6 +229,26 @@ func (v *View) Outcome(o *runtime.Outcome, status *runtime.RunStatus, now time.T
 		out = append(out, plainLine(prefix+n))
 	}
 	return v.Out.print(out...)
+}
+
+// results names the files that a run was for: those of its workers, and the
+// final report of one whose report round has met its require.
+func (v *View) results(o *runtime.Outcome, status *runtime.RunStatus) []line {
+	var out []line
+	for _, w := range status.Workers {
+		if w.Status == plan.StatusCompleted {
+			out = append(out, line{{faint, "  " + w.WorkerKey + ": "}, {plain, v.rel(w.ResultPath)}})
+		}
+	}
+	for _, r := range status.Rounds {
+		if r.Kind == string(plan.RoundReportWriter) && r.State == "met" && r.Completed > 0 {
+			out = append(out, line{{faint, "  final report: "}, {plain, v.rel(o.Run.FinalReport())}})
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return append([]line{blank, {{strong, "Results"}}}, out...)
 }
 
 func exitStyle(code int) style {

@@ -211,6 +211,15 @@ func TestRun(t *testing.T) {
 			Next: []string{"okstra approve review report", "okstra teardown review"}, Attach: "tmux -S /tmp/s attach",
 		}, testStatus(), now)
 	})
+	each(t, "outcome_finished", func(v *View) error {
+		status := testStatus()
+		status.Driven, status.Waiting, status.Ended, status.Leftovers = false, "", "completed", []string{"pane %3 of claude-report-writer"}
+		status.Rounds[1].State, status.Rounds[1].Completed = "met", 1
+		return v.Outcome(&runtime.Outcome{
+			Run:     paths.Run{Root: "/project", Task: plan.Task{Project: "shop", Group: "auth", ID: "A-1"}, TaskType: "final-verification", Seq: 2},
+			RunName: "review", Summary: "Run 002 is finished.", Next: []string{"okstra teardown review"},
+		}, status, now)
+	})
 	each(t, "outcome_nothing", func(v *View) error {
 		return v.Outcome(&runtime.Outcome{RunName: "review", Nothing: true, Summary: "Nothing to do."}, nil, now)
 	})
