@@ -39,8 +39,6 @@ type session struct {
 
 	announcer *announcer // nil until there is something to show, and where nothing can be
 
-	announcer *announcer // nil until there is something to show, and where nothing can be
-
 	dirty   bool
 	pending []lead.Event
 	flushBy time.Time // when pending must be written though nothing is dirty; zero: nothing waits
@@ -139,7 +137,6 @@ func (s *session) commit() error {
 				s.show(e)
 			}
 			s.announce(events)
-			s.announce(events)
 		}
 		todo := s.after
 		s.after = nil
@@ -206,9 +203,6 @@ func (s *session) close() {
 	s.watch.Close()
 	if s.lock != nil { // a dry run holds none
 		s.lock.Close()
-	}
-	if s.announcer != nil {
-		s.announcer.close()
 	}
 	if s.announcer != nil {
 		s.announcer.close()
