@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -66,7 +67,8 @@ type ProviderInfo struct {
 	Command        []string // as far as it does not depend on a worker; empty where it does
 	VersionCommand []string
 	Models         map[string]string
-	Catalog        bool // from the catalog, not of this definition
+	Env            []string // names of the variables that it sets, with any access; sorted
+	Catalog        bool     // from the catalog, not of this definition
 }
 
 // Providers describes all providers in scope, sorted by name.
@@ -84,6 +86,13 @@ func (d *Definition) Providers() []ProviderInfo {
 		}
 		info.VersionCommand, _ = r.texts(p.attr("version_command"))
 		info.Models, _ = r.textMap(p.attr("models"))
+		for _, a := range []*hcl.Attribute{p.attr("env"), p.access[plan.AccessRead].attr("env"), p.access[plan.AccessWrite].attr("env")} {
+			if a != nil {
+				info.Env = append(info.Env, names(keyPlaces(a.Expr))...)
+			}
+		}
+		slices.Sort(info.Env)
+		info.Env = slices.Compact(info.Env)
 		out = append(out, info)
 	}
 	return out

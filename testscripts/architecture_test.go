@@ -34,6 +34,7 @@ var allowed = map[string][]string{
 	"runtime/durable":         {},
 	"runtime/crash":           {},
 	"runtime/providers":       {"lang/plan"},
+	"runtime/providers/host":  {},
 	"runtime/schema":          {},
 	"runtime/supervise":       {"lang/plan", "runtime/sidecar", "runtime/launch", "runtime/proc", "runtime/durable", "runtime/crash", "runtime/providers", "runtime/supervise/*"},
 	"runtime/supervise/tree":  {},
