@@ -334,6 +334,21 @@ func TestAttributes(t *testing.T) {
 	}
 }
 
+// TestResultIsNearest: a provider that says who writes its result is not
+// overruled by what it extends or overrides.
+func TestResultIsNearest(t *testing.T) {
+	for _, block := range []string{
+		"provider \"p\" {\n  extends = provider.command\n  command = [\"x\"]\n  result = \"stdout\"\n}\n",
+		"provider \"p\" {\n  extends = provider.command\n  command = [\"x\"]\n  access \"read\" {\n    result = \"stdout\"\n  }\n}\n",
+		"override \"provider\" \"command\" {\n  result = \"stdout\"\n}\nprovider \"p\" {\n  extends = provider.command\n  command = [\"x\"]\n}\n",
+	} {
+		src := tree(t, map[string]string{"okstra.hcl": block + strings.ReplaceAll(smallest, "provider.claude", "provider.p")})
+		if got := compile(t, src, "").Plan.Rounds[0].Workers[0].Result; got != plan.ResultStdout {
+			t.Errorf("the result comes from %q with:\n%s", got, block)
+		}
+	}
+}
+
 // seen is what became of a definition.
 type seen struct {
 	facts any

@@ -39,9 +39,18 @@ func (l *loader) provider(b *hcl.Block, name string, override bool) *provider {
 	return p
 }
 
-// put lays another provider's attributes and access blocks over p's.
+// put lays another provider's attributes and access blocks over p's. A result
+// that over names for any access is nearer than one that p names for a single
+// one.
 func (p *provider) put(over *provider) {
 	p.decl.put(&over.decl)
+	if over.attr("result") != nil {
+		for access, a := range p.access {
+			less := a.copy()
+			delete(less.attrs, "result")
+			p.access[access] = less
+		}
+	}
 	for access, a := range over.access {
 		if old := p.access[access]; old != nil {
 			merged := old.copy()
