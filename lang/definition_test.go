@@ -8,7 +8,7 @@ import (
 // TestProviderEnv: the names of a provider's variables are told without their
 // values, overrides and access blocks included.
 func TestProviderEnv(t *testing.T) {
-	def, diags := Load(tree(t, map[string]string{"okstra.hcl": two + `
+	def, diags := Load(tree(t, map[string]string{"okstra.hcl": `
 variable "token" {
   type      = string
   sensitive = true
