@@ -43,6 +43,7 @@ func (s *session) enlist(j *job, attempt, allowance int, notBefore *time.Time) *
 	}
 	invocation := paths.InvocationRef(w.AssignmentRef, j.batch, attempt)
 	prompt := Prompt(s.plan, j.round, w, a, kind, j.extra)
+	s.pin(w)
 	rel := func(p string) string { return relative(s.run.Root, p) }
 	d := &record.Dispatch{
 		InvocationRef: invocation, WorkerKey: w.Key, ParticipantRef: w.ParticipantRef, RoleExecutionRef: w.RoleExecutionRef,

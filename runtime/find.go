@@ -54,27 +54,37 @@ func runOf(root, file string) (paths.Run, bool) {
 	return paths.Run{Root: root, Task: plan.Task{Project: parts[0], Group: parts[1], ID: parts[2]}, TaskType: parts[4], Seq: seq}, true
 }
 
-// latestSeq returns the highest run number of a task and task type, 0 if none.
+// latestSeq returns the highest run number that was given out for a task and
+// task type, 0 if none. A run whose creation was cut short has a manifest and no
+// state; its number is not given out again.
 func latestSeq(root string, task plan.Task, taskType string) int {
 	run := paths.Run{Root: root, Task: task, TaskType: taskType}
-	latest := 0
-	for _, dir := range []string{"state", "manifests"} {
-		entries, err := os.ReadDir(filepath.Join(run.Dir(), dir))
-		if err != nil {
-			continue // no such folder: no run has been recorded in it
-		}
-		for _, e := range entries {
-			name := strings.TrimSuffix(e.Name(), ".json")
-			i := strings.LastIndexByte(name, '-')
-			if i < 0 || (!strings.HasPrefix(name, "team-state-") && !strings.HasPrefix(name, "run-manifest-")) {
-				continue
-			}
-			if n, err := strconv.Atoi(name[i+1:]); err == nil {
-				latest = max(latest, n)
+	return max(latestState(root, task, taskType), highest(filepath.Join(run.Dir(), "manifests"), "run-manifest-"))
+}
+
+// latestState returns the highest run number that has a state, 0 if none.
+func latestState(root string, task plan.Task, taskType string) int {
+	run := paths.Run{Root: root, Task: task, TaskType: taskType}
+	return highest(filepath.Join(run.Dir(), "state"), "team-state-")
+}
+
+// highest returns the highest number at the end of a folder's file names that
+// begin with prefix.
+func highest(dir, prefix string) int {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return 0 // no such folder: no run has been recorded in it
+	}
+	n := 0
+	for _, e := range entries {
+		name := strings.TrimSuffix(e.Name(), ".json")
+		if i := strings.LastIndexByte(name, '-'); i >= 0 && strings.HasPrefix(name, prefix) {
+			if seq, err := strconv.Atoi(name[i+1:]); err == nil {
+				n = max(n, seq)
 			}
 		}
 	}
-	return latest
+	return n
 }
 
 // find returns the one recorded run that a selector names, with its state.

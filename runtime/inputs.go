@@ -79,8 +79,9 @@ func (s *session) writeInputs(r *plan.Round, batch string) error {
 			break
 		}
 	}
-	if s.plan.Run.After != "" {
-		in.Report = s.plan.Run.After
+	var err error
+	if in.Report, err = afterReport(s.plan); err != nil {
+		return err
 	}
 	b, err := plan.Indented(in)
 	if err != nil {

@@ -20,15 +20,24 @@ import (
 // it is a snapshot.
 func Observe(ctx context.Context, env Env, p *plan.Plan) (*plan.Recorded, error) {
 	run := paths.Run{Root: p.ProjectRoot, Task: p.Run.Task, TaskType: p.Run.TaskType}
-	run.Seq = latestSeq(p.ProjectRoot, p.Run.Task, p.Run.TaskType)
+	if _, err := afterReport(p); err != nil {
+		return nil, err
+	}
+	latest := latestSeq(p.ProjectRoot, p.Run.Task, p.Run.TaskType)
+	run.Seq = latestState(p.ProjectRoot, p.Run.Task, p.Run.TaskType)
 	if run.Seq == 0 {
-		return &plan.Recorded{}, nil
+		return &plan.Recorded{Latest: latest}, nil
 	}
 	st, err := record.Load(run.TeamState())
 	if err != nil {
 		return nil, err
 	}
-	return observe(run, st)
+	rec, err := observe(run, st)
+	if err != nil {
+		return nil, err
+	}
+	rec.Latest = latest
+	return rec, nil
 }
 
 func observe(run paths.Run, st *record.State) (*plan.Recorded, error) {

@@ -121,9 +121,11 @@ func (s *session) settleDifference() error {
 		case d.Superseded != "" || !unwanted(d):
 		case !known || a.Action == plan.ActionDropped:
 			d.Superseded = "dropped"
+			s.unpin(d.WorkerKey)
 			s.changed()
 		case !strings.HasPrefix(a.Why, failedBefore):
 			d.Superseded = "redo: " + a.Why
+			s.unpin(d.WorkerKey)
 			s.changed()
 		}
 	}
@@ -370,7 +372,10 @@ func (s *session) finish() (*Outcome, error) {
 	case s.rejected != "":
 		s.state.Ended, s.state.EndedDetail = "rejected", s.rejected
 		exit, summary = 3, fmt.Sprintf("Run %s is finished: rejected. %s", s.run.Ref(), s.state.EndedDetail)
-		next = []string{"okstra plan --after " + fmt.Sprintf("%s@%03d", name, s.run.Seq)}
+		next = []string{"okstra plan --new " + name}
+		if exists(s.run.FinalReport()) {
+			next = []string{fmt.Sprintf("okstra plan --after %s@%03d %s", name, s.run.Seq, name)}
+		}
 	case s.state.Ended == "denied":
 		exit, summary = 3, fmt.Sprintf("Run %s is finished: %s.", s.run.Ref(), s.state.EndedDetail)
 	case allMet:

@@ -103,7 +103,14 @@ func Overlapping(run paths.Run, st *record.State, d *record.Dispatch) []string {
 	var out []string
 	add := func(run paths.Run, st *record.State) {
 		for _, o := range st.WorkerDispatches {
-			if o.Tag == d.Tag || o.StartedAt == nil || d.StartedAt == nil {
+			if o.Tag == d.Tag || d.StartedAt == nil {
+				continue
+			}
+			if o.StartedAt == nil {
+				if o.Status == plan.StatusSpawning {
+					// It may run already: nobody has looked yet.
+					out = append(out, run.Ref()+" "+o.WorkerKey)
+				}
 				continue
 			}
 			if d.FinishedAt != nil && o.StartedAt.After(*d.FinishedAt) || o.FinishedAt != nil && o.FinishedAt.Before(*d.StartedAt) {

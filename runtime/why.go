@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,7 +77,7 @@ var notRunRules = map[plan.Reason]string{
 
 var errorRules = map[plan.Reason]string{
 	plan.ReasonNotStarted:      "No supervisor took up the attempt within its start limit.",
-	plan.ReasonCannotStart:     "The worker's program could not be started.",
+	plan.ReasonCannotStart:     "The worker could not be started.",
 	plan.ReasonExitNonzero:     "The worker ended with an exit code other than 0.",
 	plan.ReasonSignal:          "The worker was ended by a signal.",
 	plan.ReasonNoResult:        "The worker ended with 0 but a required file is missing or empty.",
@@ -120,6 +121,12 @@ func gatherEvidence(run paths.Run, d *record.Dispatch, ex *Explanation) {
 			line += fmt.Sprintf(", %s limit after %s", t.Limit, t.After)
 		}
 		say("%s (supervisor: %s)", line, j.Verdict)
+		if c := j.Status.Changed; c != nil && len(c.Paths) > 0 {
+			say("changed while it ran: %s", strings.Join(c.Paths, ", "))
+			if others := append(slices.Clone(c.Suspects), d.Suspects...); len(others) > 0 {
+				say("others ran at the same time, so that proves nothing against it: %s", strings.Join(others, ", "))
+			}
+		}
 		for _, n := range j.Status.Notes {
 			say("note: %s", n)
 		}

@@ -51,6 +51,9 @@ func Diff(p *Plan, rec *Recorded, o DiffOptions) error {
 		return err
 	}
 	p.Difference = Difference{Replace: slices.Sorted(maps.Keys(replace))}
+	if p.Run.After == "" && rec.Exists && rec.Plan != nil && !o.New {
+		p.Run.After = rec.Plan.Run.After // the run that goes on still reads that report
+	}
 	d := differ{plan: p, rec: rec, replace: replace, redone: map[string]bool{}}
 	d.choose(o)
 	d.compare()
@@ -145,6 +148,47 @@ func (d *differ) compare() {
 		p.Difference.Rounds = append(p.Difference.Rounds, action)
 	}
 	d.dropped()
+	d.pinned()
+}
+
+// pinned notes every project input that changed after a worker read it: that
+// asks for no work, or an executor would be redone because of its own diff.
+func (d *differ) pinned() {
+	if d.plan.State.New {
+		return
+	}
+	now := map[string]string{}
+	for _, in := range d.plan.Inputs {
+		if in.Kind == InputProject {
+			now[in.Path] = in.Digest
+		}
+	}
+	readers := map[string][]string{} // by note
+	for _, a := range d.plan.Difference.Workers {
+		if a.Action != ActionDone && a.Action != ActionAdopt {
+			continue // it reads what is there now, or reads nothing any more
+		}
+		_, w := d.plan.Worker(a.Key)
+		for _, was := range d.rec.Workers[a.Key].InputsPinned {
+			digest, there := now[was.Path]
+			switch {
+			case digest == was.Digest || !slices.Contains(w.Inputs, was.Path):
+			case there:
+				readers[was.Path+" changed"] = append(readers[was.Path+" changed"], a.Key)
+			default:
+				readers[was.Path+" is gone"] = append(readers[was.Path+" is gone"], a.Key)
+			}
+		}
+	}
+	for _, what := range slices.Sorted(maps.Keys(readers)) {
+		keys := readers[what]
+		who := keys[0]
+		if more := len(keys) - 1; more > 0 {
+			who = fmt.Sprintf("%s and %d more", who, more)
+		}
+		d.plan.Difference.Notes = append(d.plan.Difference.Notes,
+			fmt.Sprintf("%s since it was given to %s; that is no reason to do it again (--replace is)", what, who))
+	}
 }
 
 // worker decides the action of one worker; the rules stand in contract

@@ -312,6 +312,7 @@ type Difference struct {
 	Finished bool           `json:"finished"`
 	Summary  string         `json:"summary"`
 	Replace  []string       `json:"replace,omitempty"` // worker keys that --replace named
+	Notes    []string       `json:"notes,omitempty"`   // what has changed but asks for no work
 	Rounds   []RoundAction  `json:"rounds"`
 	Workers  []WorkerAction `json:"workers"`
 }

@@ -52,7 +52,11 @@ func Completed(s *Status, found []Found, overlapped []string) (plan.Status, plan
 		return because(reason, fmt.Sprintf("the %s limit of %s was reached", s.Timeout.Limit, s.Timeout.After))
 	}
 	if s.Reason != plan.ReasonNone {
-		return because(s.Reason, s.Detail)
+		detail := s.Detail
+		if detail == "" && *s.ExitCode != 0 {
+			detail = fmt.Sprintf("the worker ended with exit code %d", *s.ExitCode)
+		}
+		return because(s.Reason, detail)
 	}
 	if s.Signal != "" {
 		return because(plan.ReasonSignal, with("the worker was ended by "+s.Signal, s.Detail))

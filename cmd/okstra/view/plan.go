@@ -3,6 +3,7 @@ package view
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -80,7 +81,7 @@ func planLines(p *plan.Plan, width int) []line {
 	out = append(out, section("Panes", p.Observed.Placement)...)
 	out = append(out, section("Overridden", overrides(p.Overrides))...)
 	out = append(out, section("Variables", variables(p.Variables))...)
-	out = append(out, section("Notes", p.Observed.Notes)...)
+	out = append(out, section("Notes", append(slices.Clone(p.Observed.Notes), p.Difference.Notes...))...)
 	if p.Difference.Work() {
 		out = append(out, blank, plainLine("At worst from here on: "+worst(p.WorstCase)+"."))
 	}

@@ -1,0 +1,32 @@
+package runtime
+
+import (
+	"slices"
+
+	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/runtime/record"
+)
+
+// pin records the project inputs of a worker as they are when it is first
+// dispatched. A change after that is noted in later plans, and no reason to do
+// the work again.
+func (s *session) pin(w *plan.Worker) {
+	known := slices.ContainsFunc(s.state.Pins, func(p record.Pin) bool { return p.WorkerKey == w.Key })
+	if known || len(w.Inputs) == 0 {
+		return
+	}
+	p := record.Pin{WorkerKey: w.Key, Inputs: []plan.InputFile{}}
+	for _, in := range s.plan.Inputs {
+		if in.Kind == plan.InputProject && slices.Contains(w.Inputs, in.Path) {
+			p.Inputs = append(p.Inputs, in)
+		}
+	}
+	s.state.Pins = append(s.state.Pins, p)
+	s.changed()
+}
+
+// unpin forgets what a worker was given, since it is to be done again.
+func (s *session) unpin(key string) {
+	s.state.Pins = slices.DeleteFunc(s.state.Pins, func(p record.Pin) bool { return p.WorkerKey == key })
+	s.changed()
+}
