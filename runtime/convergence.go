@@ -171,6 +171,39 @@ func (s *session) roundPlan(r *plan.Round, st *converge.State, want *converge.Ro
 	return want, nil, s.commit()
 }
 
+// fixedRoundPlan derives the recorded plan of convergence round n again, whole,
+// and refuses one that is not the one that was recorded. The error wraps
+// fs.ErrNotExist where that round is not recorded.
+func (s *session) fixedRoundPlan(r *plan.Round, n int) (*converge.RoundPlan, error) {
+	var rec *record.Round
+	if r != nil {
+		rec = s.state.FindRound(r.Name)
+	}
+	if rec == nil || len(rec.Convergence) < n {
+		return nil, fmt.Errorf("convergence round %d is not planned: %w", n, fs.ErrNotExist)
+	}
+	in, err := converge.InputOf(s.run.Ref(), s.plan, r, s.emitted(""))
+	if err != nil {
+		return nil, err
+	}
+	st := converge.Start(in)
+	for {
+		want := st.Next()
+		if want == nil {
+			return nil, fmt.Errorf("convergence ended before round %d: %w", n, fs.ErrNotExist)
+		}
+		rp, _, err := s.roundPlan(r, st, want) // recorded, so it only compares
+		if err != nil || rp.Number == n {
+			return rp, err
+		}
+		answers, err := converge.AnswersTo(rp, s.emitted(paths.ReverifyBatch(rp.Number)))
+		if err != nil {
+			return nil, err
+		}
+		st = st.Judge(rp, answers)
+	}
+}
+
 func readRoundPlan(path string) (*converge.RoundPlan, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {

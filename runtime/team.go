@@ -221,7 +221,7 @@ func (s *session) workOf(name string) (batchWork, error) {
 			continue
 		}
 		if n, ok := jobs.Kind(name).Reverify(); ok {
-			rp, err := readRoundPlan(s.run.RoundPlan(n))
+			rp, err := s.fixedRoundPlan(r, n)
 			if err != nil {
 				return nil, err
 			}
@@ -269,6 +269,16 @@ func (s *session) wrapUp() (*Outcome, error) {
 		}
 	}
 	return s.finish()
+}
+
+// reverifyRound is the plan's re-verification round, nil where it has none.
+func (s *session) reverifyRound() *plan.Round {
+	for i := range s.plan.Rounds {
+		if r := &s.plan.Rounds[i]; r.Kind == plan.RoundReverify {
+			return r
+		}
+	}
+	return nil
 }
 
 func (s *session) roundOf(name string) string {
@@ -448,6 +458,9 @@ func (s *session) batchOf(ctx context.Context, o DispatchOptions) (*batch, *Outc
 	if why := s.barred(b.round); why != plan.ReasonNone {
 		return nil, nil, &Refusal{What: fmt.Sprintf("round %s cannot begin: %s", b.round.Name, why), Remedy: "finish the rounds before it: " + teamCommand("await", s.run)}
 	}
+	if _, _, err := backendInForce(ctx, s.env, s.plan, s.state, ""); err != nil {
+		return nil, nil, err
+	}
 	if o.DryRun {
 		return b, nil, nil
 	}
@@ -486,7 +499,7 @@ func (s *session) batchFromFile(o DispatchOptions) (*batch, error) {
 	list, r := jobs.Check(src, o.JobsFile, jobs.Context{
 		Run: s.run, Manifest: s.manifest, Plan: s.plan, Dispatches: s.state.WorkerDispatches, Kind: o.Kind,
 		Prompt:    func(j jobs.Job) ([]byte, error) { return s.promptOf(j) },
-		RoundPlan: func(n int) (*converge.RoundPlan, error) { return readRoundPlan(s.run.RoundPlan(n)) },
+		RoundPlan: func(n int) (*converge.RoundPlan, error) { return s.fixedRoundPlan(s.reverifyRound(), n) },
 	})
 	if r != nil {
 		return nil, refusal(r)
@@ -565,14 +578,14 @@ func (s *session) batchFromKeys(o DispatchOptions) (*batch, error) {
 	if b.name == "" {
 		switch b.round.Kind {
 		case plan.RoundWork:
-			b.name = b.round.Name
+			b.name, b.kind = b.round.Name, jobs.KindInitial
 		case plan.RoundReportWriter:
 			b.name, b.kind = paths.ReportWriterBatch, jobs.KindReportWriter
 		default:
 			return nil, &Refusal{What: fmt.Sprintf("round %s re-verifies findings; it is dispatched by its jobs file", b.round.Name), Remedy: "await the round before it, which writes that file"}
 		}
 	}
-	if o.Kind != "" && kind != jobs.KindRetry && o.Kind != string(b.kind) && o.Kind != kindOf(b.round, b.name) {
+	if o.Kind != "" && kind != jobs.KindRetry && kind != b.kind {
 		return nil, &Refusal{What: fmt.Sprintf("dispatch kind %s does not fit round %s", o.Kind, b.round.Name)}
 	}
 	var err error

@@ -234,10 +234,20 @@ func snapshot(root string) (string, error) {
 	return b.String(), err
 }
 
-// projectCommand unpacks a project of testdata into the script's folder.
+// projectCommand unpacks a project of testdata into the script's folder. A file
+// that the script brought itself stays.
 func projectCommand(ts *testscript.TestScript, neg bool, args []string) {
 	plainUse(ts, neg, len(args) == 1, "project NAME")
-	ts.Check(unpack(args[0], ts.MkAbs(".")))
+	archive, err := txtar.ParseFile(filepath.Join("testdata", args[0]+".txtar"))
+	ts.Check(err)
+	for _, f := range archive.Files {
+		path := ts.MkAbs(f.Name)
+		if _, err := os.Lstat(path); err == nil {
+			continue
+		}
+		ts.Check(os.MkdirAll(filepath.Dir(path), 0o755))
+		ts.Check(os.WriteFile(path, f.Data, 0o644))
+	}
 }
 
 // snapshotCommand writes the listing of the script's folder to NAME.snapshot.
