@@ -134,6 +134,10 @@ type Handle struct {
 	Own         bool   `json:"own,omitempty"` // in a server or window of okstra's own
 }
 
+// Shown reports whether there may be something of h to close: a pane, or what
+// a call made whose answer was lost, and which its server knows by the tag.
+func (h Handle) Shown() bool { return h.Pane != "" || h.Socket != "" }
+
 // Started is the outcome of one launch.
 type Started struct {
 	Handle Handle

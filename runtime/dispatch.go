@@ -301,22 +301,29 @@ func (s *session) onStarted(p *preparation, st backends.Started) {
 	}
 	switch {
 	case st.Err == nil:
-		h := st.Handle
-		d.Handle, d.PaneID = &h, h.Pane
+		placed(d, st.Handle)
 		s.changed()
 	case errors.Is(st.Err, backends.ErrUnanswered):
 		// Somebody may be there: init tells, or the start limit ends.
+		placed(d, st.Handle)
 		d.Detail = st.Err.Error()
 		s.changed()
 	default:
-		if st.Handle.Tag != "" {
-			h := st.Handle
-			d.Handle, d.PaneID = &h, h.Pane
-		}
+		placed(d, st.Handle)
 		s.notStarted(d, p.files.Status(), st.Err)
+		s.closePanes([]*record.Dispatch{d})
 		return
 	}
 	s.look(p.files.Status())
+}
+
+// placed records what a backend knows of a launch: where it is, or by what it
+// is found again.
+func placed(d *record.Dispatch, h backends.Handle) {
+	if h.Tag == "" {
+		return
+	}
+	d.Handle, d.PaneID, d.Closed = &h, h.Pane, false
 }
 
 // notStarted settles a dispatch whose supervisor certainly does not run.

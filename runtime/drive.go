@@ -168,7 +168,7 @@ func (s *session) onInit(statusPath string, f *flight, st *sidecar.Status) {
 	}
 	crash.Point("runner.init-seen")
 	f.going = true
-	if elsewhere(d.Handle, st) {
+	if elsewhere(d, st) {
 		// The backend's answer was lost, or a hook started our command twice:
 		// the supervisor that holds the attempt says where it is.
 		s.background(func() func() {
@@ -178,8 +178,11 @@ func (s *session) onInit(statusPath string, f *flight, st *sidecar.Status) {
 					s.release(d, statusPath, st.Claim, false)
 					return
 				}
-				s.discard(d.Handle)
-				d.Handle, d.PaneID = &h, h.Pane
+				if old := d.Handle; old != nil && old.Pane != h.Pane {
+					s.discard(*old)
+				}
+				placed(d, h)
+				d.Detail = ""
 				s.release(d, statusPath, st.Claim, true)
 			}
 		})
@@ -189,12 +192,13 @@ func (s *session) onInit(statusPath string, f *flight, st *sidecar.Status) {
 }
 
 // elsewhere tells whether a supervisor found itself in another place than the
-// one that the backend returned.
-func elsewhere(h *backends.Handle, st *sidecar.Status) bool {
-	if h == nil {
+// one that the backend returned, or the backend could not vouch for the place:
+// what it could not say is then the detail.
+func elsewhere(d *record.Dispatch, st *sidecar.Status) bool {
+	if d.Handle == nil || d.Detail != "" {
 		return true
 	}
-	return st.Pane != nil && st.Pane.ID != "" && h.Pane != "" && st.Pane.ID != h.Pane
+	return st.Pane != nil && st.Pane.ID != "" && st.Pane.ID != d.Handle.Pane
 }
 
 // adopt completes a handle from what a supervisor says of itself. It may have
@@ -209,17 +213,19 @@ func (s *session) adopt(d *record.Dispatch, st *sidecar.Status) (backends.Handle
 	if st.Pane != nil {
 		h.Pane, h.Socket = st.Pane.ID, st.Pane.Socket
 	}
+	if d.Handle != nil {
+		h.Workspace = d.Handle.Workspace
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), backends.CallTimeout)
 	defer cancel()
 	return b.Adopt(ctx, h)
 }
 
 // discard closes a pane that turned out to hold nobody.
-func (s *session) discard(h *backends.Handle) {
-	if h == nil || h.Pane == "" {
+func (s *session) discard(gone backends.Handle) {
+	if gone.Pane == "" {
 		return
 	}
-	gone := *h
 	s.background(func() func() {
 		closed := closeAll(s.env.Backends, []backends.Handle{gone})
 		return func() {
@@ -374,6 +380,6 @@ func (s *session) giveUp(path string, f *flight, why string) {
 	if f.d.Detail != "" {
 		why += " (" + f.d.Detail + ")"
 	}
-	s.discard(f.d.Handle)
 	s.fail(f.d, plan.ReasonNotStarted, why)
+	s.closePanes([]*record.Dispatch{f.d})
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/okstra/okstra/backends"
+	"github.com/okstra/okstra/backends/cmux/cmuxtest"
 	"github.com/okstra/okstra/backends/process"
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/lang/plan/paths"
@@ -20,6 +21,7 @@ import (
 
 // TestMain lets the test binary play okstra's supervisor.
 func TestMain(m *testing.M) {
+	cmuxtest.Main()
 	switch {
 	case len(os.Args) == 3 && os.Args[1] == "supervise":
 		enableCrash()

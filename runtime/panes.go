@@ -51,7 +51,7 @@ func (s *session) closePanes(ds []*record.Dispatch) int {
 	var open []*record.Dispatch
 	var handles []backends.Handle
 	for _, d := range ds {
-		if d.Handle != nil && d.Handle.Pane != "" && !d.Closed {
+		if d.Handle != nil && d.Handle.Shown() && !d.Closed {
 			open = append(open, d)
 			handles = append(handles, *d.Handle)
 		}

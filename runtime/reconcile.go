@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/okstra/okstra/backends"
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/runtime/lead"
 	"github.com/okstra/okstra/runtime/proc"
@@ -73,11 +74,29 @@ func (s *session) takeUp(d *record.Dispatch) error {
 }
 
 // replan makes an attempt that never ran startable again: the same attempt, in
-// a fresh pane.
+// a fresh pane, once the old one is seen to be gone. Where it is not, the next
+// attempt takes its place, uncounted, and the old pane stays on record.
 func (s *session) replan(d *record.Dispatch) {
-	s.discard(d.Handle)
-	d.Status, d.Handle, d.PaneID, d.Claim, d.Detail = plan.StatusPlanned, nil, "", "", ""
-	s.changed()
+	again := func() {
+		d.Status, d.Handle, d.PaneID, d.Closed, d.Claim, d.Detail = plan.StatusPlanned, nil, "", false, "", ""
+		s.changed()
+	}
+	if d.Handle == nil || !d.Handle.Shown() || d.Closed {
+		again()
+		return
+	}
+	old := *d.Handle
+	s.background(func() func() {
+		closed := closeAll(s.env.Backends, []backends.Handle{old})
+		return func() {
+			if closed[0].Err == nil {
+				again()
+				return
+			}
+			d.Uncounted = true
+			s.fail(d, plan.ReasonNotStarted, "it never ran, and its pane could not be closed: "+closed[0].Err.Error())
+		}
+	})
 }
 
 // settleAll waits until what is being settled is in the record: all of it, or

@@ -172,8 +172,8 @@ func leftover(run paths.Run, st *record.State, d *record.Dispatch) string {
 	if st.Ended == "" {
 		return ""
 	}
-	if d.Handle != nil && d.Handle.Pane != "" && !d.Closed {
-		return fmt.Sprintf("pane %s of %s", d.Handle.Pane, d.ExecutionLabel)
+	if d.Handle != nil && d.Handle.Shown() && !d.Closed {
+		return paneName(d)
 	}
 	return ""
 }

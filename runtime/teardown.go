@@ -77,7 +77,7 @@ func teardown(env Env, run paths.Run, force bool, report *TeardownReport) error 
 	}
 	var open []*record.Dispatch
 	for _, d := range s.state.WorkerDispatches {
-		if d.Handle != nil && d.Handle.Pane != "" && !d.Closed {
+		if d.Handle != nil && d.Handle.Shown() && !d.Closed {
 			open = append(open, d)
 		}
 	}
@@ -88,7 +88,7 @@ func teardown(env Env, run paths.Run, force bool, report *TeardownReport) error 
 		return err
 	}
 	for _, d := range open {
-		name := fmt.Sprintf("pane %s of %s", d.Handle.Pane, d.ExecutionLabel)
+		name := paneName(d)
 		if d.Closed {
 			report.Closed = append(report.Closed, name)
 		} else {
@@ -96,6 +96,15 @@ func teardown(env Env, run paths.Run, force bool, report *TeardownReport) error 
 		}
 	}
 	return nil
+}
+
+// paneName names a pane for people. That of a call whose answer was lost has
+// no id.
+func paneName(d *record.Dispatch) string {
+	if d.Handle.Pane == "" {
+		return "the pane of " + d.ExecutionLabel + " that may have been made"
+	}
+	return fmt.Sprintf("pane %s of %s", d.Handle.Pane, d.ExecutionLabel)
 }
 
 // sweep ends servers of okstra's own that no recorded pane needs any more.
@@ -111,7 +120,7 @@ func sweep(ctx context.Context, env Env, root string, report *TeardownReport) er
 			return nil // what a damaged state refers to cannot be known: nothing is swept
 		}
 		for _, d := range st.WorkerDispatches {
-			if d.Handle != nil && !d.Closed && d.Handle.Pane != "" {
+			if d.Handle != nil && !d.Closed && d.Handle.Shown() {
 				keep[d.Handle.Backend] = append(keep[d.Handle.Backend], *d.Handle)
 			}
 			if d.Status == plan.StatusSpawning {

@@ -87,7 +87,9 @@ func (b *Backend) startBatch(ctx context.Context, p backends.Policy, batch []*jo
 	for i, j := range all {
 		if slices.Contains(batch, j) {
 			out[i].Note = j.note
-			if j.made() {
+			// A pane of a server that was never seen can be proven to nobody:
+			// its supervisor says where it is.
+			if j.made() && v.snap != nil {
 				out[i].Handle = v.handle(j)
 			}
 		}
@@ -447,10 +449,8 @@ func dressingOf(j *job) []command {
 func (v *venue) handle(j *job) backends.Handle {
 	h := backends.Handle{
 		Backend: Name, Tag: j.Tag, Socket: v.client.socket,
+		ServerPID: v.snap.server.pid, ServerStart: v.snap.server.start,
 		Window: j.window, Pane: j.pane, Own: j.own, PID: j.pid,
-	}
-	if v.snap != nil {
-		h.ServerPID, h.ServerStart = v.snap.server.pid, v.snap.server.start
 	}
 	if p, err := ident.Read(j.pid); err == nil {
 		h.PIDStart = p.Start
