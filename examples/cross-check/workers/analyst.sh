@@ -3,7 +3,8 @@
 # what it found.
 set -eu
 cd "$(dirname "$0")/../src"
-sleep "$PACE"
+echo "$1 reads:"
+wc -l ./*.sh
 
 # finding ID SEVERITY TITLE CLAIM, with FILE:LINE:TEXT lines on standard input
 finding() {
@@ -34,6 +35,9 @@ found=$(
   esac
 )
 
+report=$(printf '# Findings of %s\n\n%s\n' "$1" "$(printf '%s\n' "$found" | sed 's/^ *{"id": "\([^"]*\)", "title": "\([^"]*\)".*/- \1: \2/')")
+printf '\n%s\n' "$report"
+sleep "$PACE"
+
 printf '{"format": "okstra.findings/1", "findings": [\n%s\n]}\n' "$(printf '%s\n' "$found" | sed '$!s/$/,/')" > "$OKSTRA_EMIT"
-printf '# Findings of %s\n\n%s\n' "$1" "$(printf '%s\n' "$found" | sed 's/^ *{"id": "\([^"]*\)", "title": "\([^"]*\)".*/- \1: \2/')" > "$OKSTRA_RESULT"
-cat "$OKSTRA_RESULT"
+printf '%s\n' "$report" > "$OKSTRA_RESULT"

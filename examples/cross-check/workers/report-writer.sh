@@ -2,10 +2,12 @@
 # The report-writer writes the prose; okstra fills in the settled findings, the
 # verdict and the usage where the markers stand.
 set -eu
-sleep "$PACE"
 
 settled=$(sed -n 's/^ *"convergence": "\(.*\)",\{0,1\}$/\1/p' "$OKSTRA_INPUTS")
 count() { grep -c "\"outcome\": \"$1\"" "$settled" || true; }
+
+echo "$(count confirmed) confirmed, $(count rejected) rejected, $(count contested) contested"
+sleep "$PACE"
 
 cat > "$OKSTRA_RESULT" <<EOT
 # Review

@@ -6,9 +6,8 @@
 # what it lacks instead.
 set -eu
 cd "$(dirname "$0")/../src"
-sleep "$PACE"
 
-awk -v who="$1" '
+verdicts=$(awk -v who="$1" '
   function json(s) { gsub(/\\/, "\\\\", s); gsub(/"/, "\\\"", s); gsub(/\t/, "\\t", s); return "\"" s "\"" }
   function at(place,   part, line, i) {
     split(place, part, ":")
@@ -41,7 +40,11 @@ awk -v who="$1" '
     field = ""
   }
   END { judge(); print "\n]}" }
-' "$OKSTRA_PROMPT" > "$OKSTRA_EMIT"
+' "$OKSTRA_PROMPT")
 
-printf '# Verdicts of %s\n\n%s\n' "$1" "$(sed -n 's/^ *{"finding": "\([^"]*\)", "verdict": "\([^"]*\)".*/- \1: \2/p' "$OKSTRA_EMIT")" > "$OKSTRA_RESULT"
-cat "$OKSTRA_RESULT"
+report=$(printf '# Verdicts of %s\n\n%s\n' "$1" "$(printf '%s\n' "$verdicts" | sed -n 's/^ *{"finding": "\([^"]*\)", "verdict": "\([^"]*\)".*/- \1: \2/p')")
+printf '%s\n' "$report"
+sleep "$PACE"
+
+printf '%s\n' "$verdicts" > "$OKSTRA_EMIT"
+printf '%s\n' "$report" > "$OKSTRA_RESULT"
