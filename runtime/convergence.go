@@ -88,20 +88,33 @@ func (s *session) forgetConvergence(r *plan.Round) error {
 	if !anew || len(rec.Convergence) == 0 {
 		return nil
 	}
+	if err := s.voidConvergence(r, "redo: convergence starts anew"); err != nil {
+		return err
+	}
+	return s.commit()
+}
+
+// voidConvergence sets the plans, the judges' records and the state of a
+// convergence aside, none of which counts any more.
+func (s *session) voidConvergence(r *plan.Round, why string) error {
+	rec := s.state.Round(r.Name)
+	files := []string{s.run.Convergence()}
 	for _, c := range rec.Convergence {
-		path := s.run.RoundPlan(c.Number)
+		files = append(files, s.run.RoundPlan(c.Number), s.run.ReverifyJobs(c.Number))
+	}
+	for _, path := range files {
 		if err := os.Rename(path, path+".void-"+token(4)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("set a void round plan aside: %w", err)
+			return fmt.Errorf("set a void convergence aside: %w", err)
 		}
 	}
 	for _, d := range s.state.WorkerDispatches {
 		if d.Round == r.Name && d.Superseded == "" {
-			d.Superseded = "redo: convergence starts anew"
+			d.Superseded = why
 		}
 	}
-	rec.Convergence = nil
+	rec.Convergence, rec.Result = nil, ""
 	s.changed()
-	return s.commit()
+	return nil
 }
 
 // emitted reads what the latest completed invocation of a worker emitted; with

@@ -59,6 +59,23 @@ func (s *session) takeViolations() error {
 		if rec := s.state.FindRound(d.Round); rec != nil {
 			rec.Result = "" // it is weighed again
 		}
+		if err := s.discount(d); err != nil {
+			return err
+		}
 	}
 	return s.commit()
+}
+
+// discount takes what a violator found or judged out of a re-verification:
+// that one starts anew, since what was built on it does not count either.
+func (s *session) discount(d *record.Dispatch) error {
+	r := s.reverifyRound()
+	_, w := s.plan.Worker(d.WorkerKey)
+	if r == nil || w == nil || w.Emits != plan.EmitsFindings && d.Round != r.Name {
+		return nil
+	}
+	if rec := s.state.FindRound(r.Name); rec == nil || len(rec.Convergence) == 0 {
+		return nil
+	}
+	return s.voidConvergence(r, "convergence starts anew: "+d.InvocationRef+" is contract-violated")
 }
