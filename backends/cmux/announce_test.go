@@ -9,6 +9,7 @@ import (
 )
 
 func TestAnnounce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{})
 	n := backends.Notice{Run: "review@002", Text: "1 of 4 done --tab=x\n\"quoted\" | and more", Done: 1, Total: 4}
 	if err := w.b.Announce(w.context(), n); err != nil {

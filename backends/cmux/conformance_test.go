@@ -11,6 +11,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	// Without commands and markers, without capabilities, and the newest.
 	for _, version := range []string{"0.64.3", "0.64.17", "0.64.25"} {
 		t.Run(version, func(t *testing.T) {
@@ -21,6 +22,7 @@ func TestConformance(t *testing.T) {
 }
 
 func harness(t *testing.T, version string) *backendtest.Harness {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{Version: version}, func(o *cmux.Options) {
 		o.CallTimeout, o.Settle, o.Now = 3*time.Second, 500*time.Millisecond, nil
 	})

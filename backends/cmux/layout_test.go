@@ -13,6 +13,7 @@ func boardOf(width, height float64, p backends.Policy) *board {
 }
 
 func TestLayout(t *testing.T) {
+	t.Parallel()
 	base := backends.Policy{LeadShare: 60, MinColumns: 40, MinRows: 8, PerWindow: 4}
 	with := func(change func(*backends.Policy)) backends.Policy { p := base; change(&p); return p }
 	tests := []struct {
@@ -57,6 +58,7 @@ func TestLayout(t *testing.T) {
 }
 
 func TestStacked(t *testing.T) {
+	t.Parallel()
 	var full, half paneRow
 	full.Surfaces, full.Frame = []string{"lead"}, frame{Width: 100, Height: 900}
 	half.Surfaces, half.Frame = []string{"user"}, frame{Width: 100, Height: 450}

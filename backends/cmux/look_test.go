@@ -25,6 +25,7 @@ func (w *world) end(tag string) {
 }
 
 func TestLookGoneAfterExit(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{Faults: cmuxtest.Faults{Abnormal: -1}})
 	h := w.start(w.launches(2)...)
 	w.end(h[0].Tag)
@@ -42,6 +43,7 @@ func TestLookGoneAfterExit(t *testing.T) {
 // A process that ends at once leaves a surface with an error text. It is there,
 // and it is closed like any other.
 func TestLookAtAnAbnormalEnd(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{Faults: cmuxtest.Faults{Abnormal: time.Minute}})
 	h := w.start(w.launches(1)...)[0]
 	w.end(h.Tag)
@@ -62,6 +64,7 @@ func (w *world) exited(h backends.Handle) {
 }
 
 func TestLookKeptOnExit(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{Faults: cmuxtest.Faults{KeepOnExit: true}})
 	h := w.start(w.launches(1)...)[0]
 	w.end(h.Tag)
@@ -74,6 +77,7 @@ func TestLookKeptOnExit(t *testing.T) {
 }
 
 func TestLookWhileTheListLags(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{Faults: cmuxtest.Faults{ListLag: 3}})
 	h := w.start(w.launches(1)...)[0]
 	w.want(h, backends.Unknown)
@@ -82,6 +86,7 @@ func TestLookWhileTheListLags(t *testing.T) {
 
 // A surface that is missing from one look may come back; its process runs.
 func TestLookAtAListThatLeavesOneOut(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{})
 	h := w.start(w.launches(1)...)[0]
 	w.hello(h.Tag)
@@ -94,6 +99,7 @@ func TestLookAtAListThatLeavesOneOut(t *testing.T) {
 }
 
 func TestLookAtAnEmptyList(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{})
 	h := w.start(w.launches(1)...)[0]
 	w.server.Set(func(f *cmuxtest.Faults) { f.EmptyLists = true })
@@ -104,6 +110,7 @@ func TestLookAtAnEmptyList(t *testing.T) {
 }
 
 func TestLookUnknownWhenNothingCanBeAsked(t *testing.T) {
+	t.Parallel()
 	for name, f := range map[string]func(*cmuxtest.Faults){
 		"denied before": func(f *cmuxtest.Faults) { f.Deny = "before" },
 		"denied after":  func(f *cmuxtest.Faults) { f.Deny = "after" },
@@ -139,6 +146,7 @@ func TestLookUnknownWhenNothingCanBeAsked(t *testing.T) {
 }
 
 func TestLookAfterARestart(t *testing.T) {
+	t.Parallel()
 	for _, keep := range []bool{false, true} {
 		t.Run(fmt.Sprint("keep=", keep), func(t *testing.T) {
 			t.Parallel()
@@ -170,6 +178,7 @@ func TestLookAfterARestart(t *testing.T) {
 }
 
 func TestLookAtAMovedSurface(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{})
 	h := w.start(w.launches(1)...)[0]
 	other, err := w.server.AddWorkspace("other", true)
@@ -191,6 +200,7 @@ func TestLookAtAMovedSurface(t *testing.T) {
 }
 
 func TestLookAsksOncePerServer(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{})
 	handles := w.start(w.launches(8)...)
 	before := len(w.server.Requests())
@@ -205,6 +215,7 @@ func TestLookAsksOncePerServer(t *testing.T) {
 }
 
 func TestCapture(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{})
 	h := w.start(w.launches(1)...)[0]
 	w.hello(h.Tag)
@@ -221,6 +232,7 @@ func TestCapture(t *testing.T) {
 }
 
 func TestAdopt(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{})
 	h := w.start(w.launches(1)...)[0]
 	got, err := w.b.Adopt(w.context(), backends.Handle{Backend: cmux.Name, Tag: h.Tag, Socket: h.Socket, Pane: strings.ToLower(h.Pane)})
@@ -243,6 +255,7 @@ func TestAdopt(t *testing.T) {
 }
 
 func TestCloseRefuses(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{})
 	h := w.start(w.launches(1)...)[0]
 	lead := w.server.Lead()
@@ -276,6 +289,7 @@ func TestCloseRefuses(t *testing.T) {
 
 // Without markers, a surface is ours on the recorded server only.
 func TestCloseWithoutMarkers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{Version: "0.64.3"})
 	h := w.start(w.launches(1)...)[0]
 	stranger := h
@@ -289,6 +303,7 @@ func TestCloseWithoutMarkers(t *testing.T) {
 }
 
 func TestCloseFromWithin(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{})
 	h := w.start(w.launches(1)...)[0]
 	env := append(w.server.LeadEnv(), "CMUX_SURFACE_ID="+h.Pane)
@@ -299,6 +314,7 @@ func TestCloseFromWithin(t *testing.T) {
 }
 
 func TestCloseSlowly(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{Faults: cmuxtest.Faults{ExitDelay: 2 * time.Second}}, func(o *cmux.Options) { o.CloseWait = 4 * time.Second })
 	h := w.start(w.launches(1)...)[0]
 	if got := w.b.Close(w.context(), []backends.Handle{h})[0]; got.Err != nil {
@@ -310,6 +326,7 @@ func TestCloseSlowly(t *testing.T) {
 }
 
 func TestCloseIgnored(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{Faults: cmuxtest.Faults{CloseIgnored: 1}})
 	h := w.start(w.launches(2)...)
 	got := w.b.Close(w.context(), h[:1])[0]
@@ -327,6 +344,7 @@ func TestCloseIgnored(t *testing.T) {
 }
 
 func TestCloseLostAnswer(t *testing.T) {
+	t.Parallel()
 	for _, f := range []cmuxtest.Faults{{Lose: "surface.close"}, {Lose: "surface.close", LoseSilently: true}} {
 		t.Run(fmt.Sprint(f.LoseSilently), func(t *testing.T) {
 			t.Parallel()
@@ -343,6 +361,7 @@ func TestCloseLostAnswer(t *testing.T) {
 // One close takes the user's pane with it: it is said loudly, and the batch
 // ends there.
 func TestCloseThatKillsAnother(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{Version: "0.64.22", Faults: cmuxtest.Faults{CloseKillsOther: true}})
 	h := w.start(w.launches(2)...)
 	lead := w.server.Lead()
@@ -356,6 +375,7 @@ func TestCloseThatKillsAnother(t *testing.T) {
 }
 
 func TestCloseTheLastSurface(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{})
 	h := w.start(w.launches(1)...)[0]
 	other, err := w.server.AddWorkspace("other", false)
@@ -372,6 +392,7 @@ func TestCloseTheLastSurface(t *testing.T) {
 }
 
 func TestCloseWhatIsGoneIsSuccess(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{})
 	h := w.start(w.launches(1)...)
 	for range 2 {
@@ -383,6 +404,7 @@ func TestCloseWhatIsGoneIsSuccess(t *testing.T) {
 
 // The supervisor's process ends with its surface.
 func TestCloseEndsTheProcess(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{})
 	h := w.start(w.launches(1)...)
 	var pid int

@@ -2,6 +2,8 @@ package cmux_test
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -26,6 +28,11 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == standIn {
 		supervise(os.Args[2])
 		return
+	}
+	// Most of these tests wait for processes; with the race detector each of
+	// those would stay for a second after its end.
+	if err := errors.Join(flag.Set("test.parallel", "12"), os.Setenv("GORACE", "atexit_sleep_ms=0")); err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }

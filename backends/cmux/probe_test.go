@@ -19,6 +19,7 @@ func with(env []string, more ...string) []string {
 }
 
 func TestProbe(t *testing.T) {
+	t.Parallel()
 	type test struct {
 		name      string
 		options   cmuxtest.Options
@@ -148,6 +149,7 @@ func (w *world) home() string {
 
 // A wrapper took every variable of cmux away; the terminal still tells.
 func TestProbeByTerminal(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{})
 	master, tty, err := pty.Open()
 	if err != nil {
@@ -173,6 +175,7 @@ func TestProbeByTerminal(t *testing.T) {
 // Another program of the name stands on PATH. The socket still answers, or the
 // other program is named as what may be wrong.
 func TestProbeWithAnotherProgram(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{})
 	other := filepath.Join(w.dir, "cmux")
 	if err := os.WriteFile(other, []byte("#!/bin/sh\necho cmux-tui 3.1\n"), 0o700); err != nil {
@@ -189,6 +192,7 @@ func TestProbeWithAnotherProgram(t *testing.T) {
 }
 
 func TestPlace(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{})
 	before := w.server.Surfaces()
 	lines := w.b.Place(context.Background(), policy, 3)

@@ -17,6 +17,7 @@ import (
 )
 
 func TestStartPlacesWorkersBesideTheLead(t *testing.T) {
+	t.Parallel()
 	for _, version := range []string{"0.64.3", "0.64.17", "0.64.20", "0.64.22", "0.64.25"} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
@@ -74,6 +75,7 @@ func TestStartPlacesWorkersBesideTheLead(t *testing.T) {
 // What goes over the wire: ids only, never the focus, nothing typed, one
 // mutation per launch.
 func TestStartSendsOnlyWhatItMay(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{})
 	w.start(w.launches(2)...)
 	for _, r := range w.server.Requests() {
@@ -104,6 +106,7 @@ func TestStartSendsOnlyWhatItMay(t *testing.T) {
 }
 
 func TestLaunchScript(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{})
 	l := w.launch("quoting")
 	l.Command[2] = filepath.Join(w.dir, "a'b $(touch x);`id` \"c\" é")
@@ -126,6 +129,7 @@ func TestLaunchScript(t *testing.T) {
 }
 
 func TestStartRefusesAFolderThatAShellWouldRead(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{}, func(o *cmux.Options) { o.Dir = filepath.Join(t.TempDir(), "a b") })
 	r := w.b.Start(w.context(), w.launches(1))[0]
 	if r.Err == nil || w.calls("surface.split") != 0 {
@@ -146,6 +150,7 @@ func TestStartRefusesAFolderThatAShellWouldRead(t *testing.T) {
 }
 
 func TestStartJoinsTheColumn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{})
 	first := w.start(w.launches(2)...)
 	l := w.launch("run.later")
@@ -163,6 +168,7 @@ func TestStartJoinsTheColumn(t *testing.T) {
 
 // A user's own panes stay as they are: no evening out where it would move them.
 func TestStartLeavesTheUsersRowsAlone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{})
 	user, err := w.server.Split(w.server.Lead().ID, "down")
 	if err != nil {
@@ -179,6 +185,7 @@ func TestStartLeavesTheUsersRowsAlone(t *testing.T) {
 }
 
 func TestStartWithoutBesideThatVanished(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{})
 	old := w.start(w.launch("run.old"))
 	w.b.Close(w.context(), old)
@@ -191,6 +198,7 @@ func TestStartWithoutBesideThatVanished(t *testing.T) {
 }
 
 func TestStartFollowsALeadThatMoved(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{})
 	other, err := w.server.AddWorkspace("other", true)
 	if err != nil {
@@ -208,6 +216,7 @@ func TestStartFollowsALeadThatMoved(t *testing.T) {
 // The answer to a split is lost, once by a closed connection and once by
 // silence. The surface is found by its marker, and nothing is split twice.
 func TestStartLostAnswer(t *testing.T) {
+	t.Parallel()
 	for _, silent := range []bool{false, true} {
 		t.Run(fmt.Sprint("silent=", silent), func(t *testing.T) {
 			t.Parallel()
@@ -236,6 +245,7 @@ func TestStartLostAnswer(t *testing.T) {
 // The split never reached cmux, which cannot be told from a lost answer: it is
 // not repeated, and the handle lets closing look again.
 func TestStartUnanswered(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{Faults: cmuxtest.Faults{Drop: "surface.split"}},
 		func(o *cmux.Options) { o.CallTimeout = 300 * time.Millisecond })
 	r := w.b.Start(w.context(), w.launches(1))[0]
@@ -262,6 +272,7 @@ func TestStartUnanswered(t *testing.T) {
 
 // A runner that died after the split starts the same attempt again.
 func TestStartTakesOverWhatCarriesTheMarker(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{})
 	h := w.start(w.launches(1)...)[0]
 	again := w.start(w.launches(1)...)[0]
@@ -271,6 +282,7 @@ func TestStartTakesOverWhatCarriesTheMarker(t *testing.T) {
 }
 
 func TestStartRollsBackAHalfMadeSpawn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{Version: "0.64.3", Faults: cmuxtest.Faults{Fail: "surface.respawn"}})
 	r := w.b.Start(w.context(), w.launches(1))[0]
 	if r.Err == nil || r.Handle.Pane != "" || errors.Is(r.Err, backends.ErrUnanswered) {
@@ -296,6 +308,7 @@ func TestStartRollsBackAHalfMadeSpawn(t *testing.T) {
 
 // A cmux that ignores what a split says of the command, whatever its version.
 func TestStartWhereCommandsAreIgnored(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{Faults: cmuxtest.Faults{IgnoreCommands: true}})
 	for _, h := range w.start(w.launches(2)...) {
 		if words := w.hello(h.Tag); words[1] != h.Pane {
@@ -314,6 +327,7 @@ func TestStartWhereCommandsAreIgnored(t *testing.T) {
 }
 
 func TestStartOfOneThatFailsHarmsNoOther(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{})
 	launches := w.launches(3)
 	launches[1].Command[2] = "a\x00b"
@@ -327,6 +341,7 @@ func TestStartOfOneThatFailsHarmsNoOther(t *testing.T) {
 }
 
 func TestStartInARemoteWorkspace(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{Faults: cmuxtest.Faults{Remote: true}})
 	r := w.b.Start(w.context(), w.launches(1))[0]
 	if r.Err == nil || !strings.Contains(r.Err.Error(), "remote tmux") {
@@ -337,6 +352,7 @@ func TestStartInARemoteWorkspace(t *testing.T) {
 // A cold surface has no process until it is shown. That is not for this backend
 // to judge: it is there, and its supervisor has not said a word.
 func TestStartOfAColdSurface(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{Faults: cmuxtest.Faults{Cold: true}})
 	h := w.start(w.launches(1)...)[0]
 	w.want(h, backends.Alive)
@@ -353,6 +369,7 @@ func TestStartOfAColdSurface(t *testing.T) {
 }
 
 func TestStartUnderLoad(t *testing.T) {
+	t.Parallel()
 	for name, f := range map[string]cmuxtest.Faults{
 		"rate limited":    {Burst: 2},
 		"overloaded":      {Overloaded: 5},
@@ -376,6 +393,7 @@ func TestStartUnderLoad(t *testing.T) {
 }
 
 func TestStartWithNullSizes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{Faults: cmuxtest.Faults{NullSizes: true}})
 	r := w.b.Start(w.context(), w.launches(6))
 	for i := range r {
@@ -389,6 +407,7 @@ func TestStartWithNullSizes(t *testing.T) {
 }
 
 func TestStartSaysWhatIsNarrow(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{Width: 900, Height: 900})
 	r := w.b.Start(w.context(), w.launches(2))
 	for i := range r {
@@ -399,6 +418,7 @@ func TestStartSaysWhatIsNarrow(t *testing.T) {
 }
 
 func TestStartWhenTitlesFail(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{Faults: cmuxtest.Faults{Fail: "tab.action"}})
 	r := w.b.Start(w.context(), w.launches(1))[0]
 	if r.Err != nil || !strings.Contains(r.Note, "title") {
@@ -407,6 +427,7 @@ func TestStartWhenTitlesFail(t *testing.T) {
 }
 
 func TestTitlesAreHarmless(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{})
 	l := w.launch("titles")
 	l.Title = "a\x1b]0;evil\x07\nb " + strings.Repeat("漢", 200)
@@ -419,6 +440,7 @@ func TestTitlesAreHarmless(t *testing.T) {
 
 // Two runs on one cmux split at the same time.
 func TestStartConcurrently(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{})
 	var wg sync.WaitGroup
 	results := make([][]backends.Started, 2)
@@ -448,6 +470,7 @@ func TestStartConcurrently(t *testing.T) {
 }
 
 func TestStartIsCancelled(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{Faults: cmuxtest.Faults{Stuck: true}}, func(o *cmux.Options) { o.CallTimeout = time.Minute })
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()

@@ -55,6 +55,7 @@ func answering(t testing.TB, answers ...string) *session {
 const pong = `{"id":"{}","ok":true,"result":{"pong":true}}` + "\n"
 
 func TestAnswers(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name   string
 		answer string
@@ -101,6 +102,7 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestAnswerTooLong(t *testing.T) {
+	t.Parallel()
 	_, err := readLine(bufio.NewReaderSize(io.LimitReader(endless{}, maxAnswer+1<<20), 64<<10))
 	if err == nil || errors.Is(err, io.EOF) {
 		t.Errorf("got %v", err)

@@ -31,8 +31,8 @@ type Options struct {
 	Password string
 	// Shell runs in a surface without a command. Default /bin/sh.
 	Shell string
-	// Env is the application's own environment; default PATH, HOME and LANG of
-	// this process.
+	// Env is the application's own environment; default PATH, HOME, LANG and
+	// GORACE of this process.
 	Env []string
 	// Width and Height are the size of a workspace in points. Default 2320 by 1382.
 	Width, Height float64

@@ -231,7 +231,7 @@ func (s *Server) appEnv() []string {
 		return s.options.Env
 	}
 	var out []string
-	for _, k := range []string{"PATH", "HOME", "LANG"} {
+	for _, k := range []string{"PATH", "HOME", "LANG", "GORACE"} {
 		if v, ok := os.LookupEnv(k); ok {
 			out = append(out, k+"="+v)
 		}
