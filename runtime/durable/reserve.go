@@ -26,9 +26,9 @@ func Reserve(path string, size int, perm fs.FileMode) (*Reservation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reserve space: %w", err)
 	}
-	// Real bytes, not a hole: the write fails where the blocks are not to be
-	// had. Nothing is synced, since after a crash nobody needs the space.
-	if _, err = f.Write(make([]byte, size)); err != nil {
+	// Real blocks, not a hole: this fails where they are not to be had. Nothing
+	// is synced, since after a crash nobody needs the space.
+	if err := allocate(f, size); err != nil {
 		f.Close()
 		os.Remove(name)
 		return nil, fmt.Errorf("reserve space: %w", err)
@@ -82,4 +82,10 @@ func (r *Reservation) Release() error {
 		return fmt.Errorf("release space: %w", err)
 	}
 	return nil
+}
+
+// fill is allocate for a file system that can do it only by being written to.
+func fill(f *os.File, size int) error {
+	_, err := f.Write(make([]byte, size))
+	return err
 }

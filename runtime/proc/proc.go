@@ -111,6 +111,7 @@ type Scope struct {
 	Ancestor int    // descendants of this pid; 0 is none
 	Group    int    // members of this process group; 0 is none
 	Claim    string // carriers of this claim; empty is none
+	Since    int64  // carriers that started earlier, as Identity counts, carry nothing; 0 asks all
 }
 
 // Find returns what runs of a scope, sorted by pid. It reads the process table
@@ -140,7 +141,7 @@ func Find(s Scope) []Identity {
 		if e.zombie || e.PID == self {
 			continue
 		}
-		if below[e.PID] || s.Group > 0 && e.group == s.Group || s.Claim != "" && carries(e.PID, s.Claim) {
+		if below[e.PID] || s.Group > 0 && e.group == s.Group || s.Claim != "" && e.StartTime >= s.Since && carries(e.PID, s.Claim) {
 			out = append(out, e.Identity)
 		}
 	}

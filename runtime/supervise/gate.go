@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/okstra/okstra/runtime/launch"
-	"github.com/okstra/okstra/runtime/sidecar"
 )
 
 // awaitGo waits for the runner's word to exactly this supervisor. It returns
@@ -18,15 +17,15 @@ import (
 func (s *supervisor) awaitGo() (why string) {
 	limit := time.NewTimer(s.rec.Limits.Start.D())
 	defer limit.Stop()
-	watch, err := sidecar.NewWatcher()
-	if err != nil {
-		return err.Error()
-	}
-	defer watch.Close()
-	watch.Add(s.rec.Paths.Go)
+	// The word is a matter of milliseconds, and watching a folder that every
+	// other attempt writes to costs more than looking for one file.
+	const firstLook, lastLook = 500 * time.Microsecond, 20 * time.Millisecond
+	pause := firstLook
+	look := time.NewTimer(pause)
+	defer look.Stop()
 	for {
 		select {
-		case <-watch.Changed():
+		case <-look.C:
 			g, err := launch.ReadGo(s.rec.Paths.Go)
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
@@ -39,6 +38,8 @@ func (s *supervisor) awaitGo() (why string) {
 			default:
 				return "the runner gave it up"
 			}
+			pause = min(pause*3/2, lastLook)
+			look.Reset(pause)
 		case <-limit.C:
 			return fmt.Sprintf("no word from the runner within %s", s.rec.Limits.Start)
 		case sig := <-s.signals.asks:

@@ -45,9 +45,10 @@ type life struct {
 	cause cause
 	limit *sidecar.Timeout // with causeLimit
 
-	exited bool
-	exit   syscall.WaitStatus
-	ended  time.Time
+	exited    bool
+	childless bool // nothing that we are the parent of is left
+	exit      syscall.WaitStatus
+	ended     time.Time
 
 	asked    time.Time // TERM was sent
 	killed   time.Time // KILL was sent
@@ -112,6 +113,7 @@ func (w *worker) reap() {
 			continue
 		}
 		if err != nil || pid <= 0 {
+			w.childless = errors.Is(err, syscall.ECHILD)
 			return
 		}
 		if pid == w.pid {
@@ -248,10 +250,13 @@ func (w *worker) programEnded() {
 // survivors are what is left of the worker: descendants, wherever they went,
 // and whatever carries the claim.
 func (w *worker) survivors() []proc.Identity {
-	scope := proc.Scope{Claim: w.super.status.Claim}
-	if subreaper {
+	scope := proc.Scope{Claim: w.super.status.Claim, Since: w.since}
+	switch {
+	case subreaper && w.childless:
+		// Every orphan comes to us, so there are no descendants.
+	case subreaper:
 		scope.Ancestor = os.Getpid()
-	} else {
+	default:
 		scope.Group = w.pgid
 	}
 	return proc.Find(scope)

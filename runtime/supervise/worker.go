@@ -34,6 +34,7 @@ type worker struct {
 	pid     int
 	pgid    int
 	started time.Time
+	since   int64 // start time of the worker's process; 0 where it is not known
 
 	life
 }
@@ -96,6 +97,7 @@ func (s *supervisor) work(w *worker) {
 	crash.Point("supervisor.forked")
 	if id, err := proc.Of(w.pid); err == nil {
 		s.status.Worker = &sidecar.Worker{Identity: id, PGID: w.pgid}
+		w.since = id.StartTime
 	}
 	// The worker runs already, so a full disk must not end it: the terminal
 	// sidecar has its space and will hold the same.

@@ -42,6 +42,9 @@ type Snapshot struct {
 // Take takes a picture of the work tree that dir is in. Paths under leaveOut
 // (absolute files or folders) are not looked at. The context bounds it.
 func Take(ctx context.Context, dir string, leaveOut []string) (*Snapshot, error) {
+	if !marked(dir) {
+		return nil, ErrNoRepository
+	}
 	top, err := git(ctx, dir, "rev-parse", "--show-toplevel")
 	if err != nil {
 		if strings.Contains(err.Error(), "not a git repository") || strings.Contains(err.Error(), "must be run in a work tree") {
@@ -72,6 +75,25 @@ func Take(ctx context.Context, dir string, leaveOut []string) (*Snapshot, error)
 		s.files[e.path] = e.state + " " + look(filepath.Join(s.Root, e.path))
 	}
 	return s, nil
+}
+
+// marked tells whether dir or a folder above it holds a .git, without which git
+// finds no work tree there: it is not told of one in another way (see git).
+func marked(dir string) bool {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return true // git says it better
+	}
+	for {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return false
+		}
+		dir = parent
+	}
 }
 
 // Changes lists what differs between two pictures of one tree, sorted: paths
