@@ -17,6 +17,7 @@ import (
 
 	"github.com/okstra/okstra/backends"
 	"github.com/okstra/okstra/backends/cmux"
+	"github.com/okstra/okstra/backends/cmux/cmuxtest"
 	"github.com/okstra/okstra/backends/process"
 	"github.com/okstra/okstra/backends/tmux"
 	"github.com/okstra/okstra/cmd/okstra/cli"
@@ -29,11 +30,18 @@ import (
 const socketsVariable = "OKSTRA_TEST_SOCKETS"
 
 func TestMain(m *testing.M) {
+	cmuxtest.Main() // this binary may be the cmux command of a test
+	// With the race detector each program that ends would stay for a second.
+	if err := os.Setenv("GORACE", raceOptions); err != nil {
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){
 		"okstra":     func() { os.Exit(okstra(os.Args[1:])) },
 		"fakeworker": func() { os.Exit(fakeworker.Main(os.Args[1:])) },
 	})
 }
+
+const raceOptions = "atexit_sleep_ms=0"
 
 // okstra is the real command line, with two additions that no other binary
 // has: crash points, and a folder of its own for tmux sockets.
@@ -111,6 +119,7 @@ func variables(home, sockets string) map[string]string {
 		"SHELL":               "/bin/sh",
 		"TZ":                  "UTC",
 		"COLUMNS":             "100",
+		"GORACE":              raceOptions,
 		"GIT_CONFIG_NOSYSTEM": "1",
 		"GIT_AUTHOR_NAME":     "A", "GIT_AUTHOR_EMAIL": "a@example.com", "GIT_AUTHOR_DATE": "2026-01-01T00:00:00Z",
 		"GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@example.com", "GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z",

@@ -129,7 +129,7 @@ func newBundleView(b Bundle) bundleView {
 	v.Looking = c.looking()
 	v.Stop = []string{c.run("stop")}
 	v.Cleanup = c.cleanup()
-	v.After = []string{c.okstra("plan", b.Plan.Run.Name, "--project-root", b.Run.Root, "--after", c.selector())}
+	v.After = []string{c.okstra("plan", b.Plan.Run.Name, "-f", absolute(b.Run.Root, b.Manifest.Definition), "--project-root", b.Run.Root, "--after", c.selector())}
 	return v
 }
 
@@ -192,6 +192,14 @@ func oneLines(list []string) []string {
 		out[i] = OneLine(s)
 	}
 	return out
+}
+
+// absolute is the path that a record's path stands for.
+func absolute(root, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(root, path)
 }
 
 // relative is a path as records hold it: relative to the project root where it
