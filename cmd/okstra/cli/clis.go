@@ -14,8 +14,9 @@ import (
 // workerCLI is a provider of the catalog that has a program of its own.
 type workerCLI struct {
 	provider string
-	program  string
+	command  []string // as far as it depends on no worker; never empty
 	version  []string // argv that prints the version; may be empty
+	env      []string // names of the variables that the provider sets
 }
 
 // catalogCLIs lists the worker CLIs of the catalog, in its order. Only plain
@@ -35,25 +36,26 @@ func catalogCLIs() ([]workerCLI, error) {
 		if len(command) == 0 {
 			continue
 		}
-		out = append(out, workerCLI{b.Labels[0], command[0], plainList(b.Body.Attributes["version_command"])})
+		out = append(out, workerCLI{provider: b.Labels[0], command: command, version: plainList(b.Body.Attributes["version_command"])})
 	}
 	return out, nil
 }
 
 // knownCLIs are those of the definition, where there is a sound one, else those
-// of the catalog.
-func (s *session) knownCLIs() ([]workerCLI, error) {
+// of the catalog; definition is empty then, else its path.
+func (s *session) knownCLIs() (clis []workerCLI, definition string, err error) {
 	l := s.load(nil)
 	if l.Definition == nil || l.diags.HasErrors() {
-		return catalogCLIs()
+		clis, err = catalogCLIs()
+		return clis, "", err
 	}
 	var out []workerCLI
 	for _, p := range l.Providers() {
 		if len(p.Command) > 0 {
-			out = append(out, workerCLI{p.Name, p.Command[0], p.VersionCommand})
+			out = append(out, workerCLI{p.Name, p.Command, p.VersionCommand, p.Env})
 		}
 	}
-	return out, nil
+	return out, l.Path, nil
 }
 
 // plainList returns the leading elements of a list that are plain strings.

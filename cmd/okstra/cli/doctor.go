@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
@@ -20,25 +19,29 @@ func doctorCommand() *command {
 		name:  "doctor",
 		group: groupOkstra,
 		short: "show what works here, and what to do about what does not",
-		long: `Looks at the backends and the version of each, at the worker CLIs of the catalog, or of the definition where there is one, and their versions, at git, at file locks under the project root, and at the terminal. Each finding says what to do about it.
+		long: `Looks at the backends and the version of each, at the worker CLIs of the catalog, or of the definition where there is one: their versions, whether they can run as this user, and whether they are signed in, as far as the environment and their own files tell; at git, at file locks under the project root, and at the terminal. Each finding says what to do about it.
 
-It starts no worker. To prove that file locks exclude, it makes a temporary folder under the project root and removes it. The exit code is 1 only where okstra cannot work at all.`,
+It starts no worker. To prove that file locks exclude, it makes a temporary folder under the project root and removes it. The exit code is 1 only where okstra cannot work at all.
+
+--probe also gives every CLI that was found one tiny job, the way a run would, in a project of its own that is removed after: what its files promise is then proven. It asks each CLI's model once, which is charged as any other call. The exit code is 3 where a job was not completed.`,
 		example: `okstra doctor
+okstra doctor --probe
 okstra doctor --json`,
-		bind: func(*pflag.FlagSet) run {
-			return func(ctx context.Context, s *session, _ []string) error { return s.doctor(ctx) }
+		bind: func(fs *pflag.FlagSet) run {
+			probe := fs.Bool("probe", false, "give each worker CLI one tiny job")
+			return func(ctx context.Context, s *session, _ []string) error { return s.doctor(ctx, *probe) }
 		},
 	}
 }
 
-func (s *session) doctor(ctx context.Context) error {
+func (s *session) doctor(ctx context.Context, probe bool) error {
 	root, err := s.projectRoot()
 	if err != nil {
 		return err
 	}
 	var found []view.Finding
 	found = append(found, s.backendFindings(ctx, root)...)
-	workers, err := s.workerFindings(root)
+	workers, unproven, err := s.workerFindings(ctx, root, probe)
 	if err != nil {
 		return err
 	}
@@ -64,8 +67,11 @@ func (s *session) doctor(ctx context.Context) error {
 	if err := s.view.Doctor(found, summary); err != nil {
 		return err
 	}
-	if problems > 0 {
+	switch {
+	case problems > 0:
 		return exit(ExitError)
+	case unproven:
+		return exit(ExitUnmet)
 	}
 	return nil
 }
@@ -96,41 +102,6 @@ func (s *session) backendFindings(ctx context.Context, root string) []view.Findi
 		}
 	}
 	return out
-}
-
-func (s *session) workerFindings(root string) ([]view.Finding, error) {
-	clis, err := s.knownCLIs()
-	if err != nil {
-		return nil, err
-	}
-	var out []view.Finding
-	for _, c := range clis {
-		f := view.Finding{Area: "worker", Name: c.provider, State: view.StateOK}
-		program := c.program
-		if strings.Contains(program, "/") && !filepath.IsAbs(program) {
-			program = filepath.Join(root, program)
-		}
-		p := lookProgram(s.env, program)
-		switch {
-		case p.Problem != "":
-			f.State, f.Found = view.StateMissing, p.Problem
-			f.Do = fmt.Sprintf("install %s, or give provider %q another command in an override block", c.program, c.provider)
-		case len(c.version) == 0:
-			f.Found = p.Path
-		default:
-			version, err := versionOf(s.env, root, c.version)
-			f.Found = version + " at " + p.Path
-			if err != nil {
-				f.State, f.Found = view.StateMissing, err.Error()
-				f.Do = "run it by hand: it does not tell its version, so it would not run a worker either"
-			}
-		}
-		if f.State == view.StateOK && c.provider == "claude" && os.Geteuid() == 0 && s.env.getenv("IS_SANDBOX") == "" {
-			f.Do = "as root it refuses write access; run as another user, or set IS_SANDBOX=1 in a sandbox"
-		}
-		out = append(out, f)
-	}
-	return out, nil
 }
 
 func (s *session) gitFinding(root string) view.Finding {

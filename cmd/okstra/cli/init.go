@@ -55,7 +55,7 @@ func (s *session) initialize() error {
 	}
 	var found []string
 	for _, c := range clis {
-		if lookProgram(s.env, c.program).Problem == "" {
+		if lookProgram(s.env, c.command[0]).Problem == "" {
 			found = append(found, c.provider)
 		}
 	}

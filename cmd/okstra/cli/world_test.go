@@ -118,7 +118,7 @@ func TestCatalogCLIs(t *testing.T) {
 	}
 	got := map[string]string{}
 	for _, c := range clis {
-		got[c.provider] = c.program + " " + strings.Join(c.version, " ")
+		got[c.provider] = c.command[0] + " " + strings.Join(c.version, " ")
 	}
 	want := map[string]string{
 		"claude": "claude claude --version",

@@ -1,5 +1,12 @@
 package view
 
+import (
+	"fmt"
+	"time"
+
+	"github.com/okstra/okstra/lang/plan"
+)
+
 // Finding is one thing that doctor looked at.
 type Finding struct {
 	Area  string `json:"area"` // backend, worker, git, files, terminal
@@ -7,6 +14,36 @@ type Finding struct {
 	State State  `json:"state"`
 	Found string `json:"found"`
 	Do    string `json:"do,omitempty"` // what to do about it
+	Probe *Probe `json:"probe,omitempty"`
+}
+
+// Probe is how the tiny job ended that a worker CLI was given.
+type Probe struct {
+	Status     plan.Status `json:"status"`
+	Reason     plan.Reason `json:"reason,omitempty"`
+	Detail     string      `json:"detail,omitempty"`
+	DurationMS int64       `json:"duration_ms"`
+	Usage      *plan.Usage `json:"usage,omitempty"`
+}
+
+// text is a probe in a few words.
+func (p *Probe) text() string {
+	if p.Status != plan.StatusCompleted {
+		words := "its job ended as " + string(p.Status)
+		if p.Reason != "" {
+			words += "/" + string(p.Reason)
+		}
+		if p.Detail != "" {
+			words += ": " + p.Detail
+		}
+		return words
+	}
+	took := (time.Duration(p.DurationMS) * time.Millisecond).Round(100 * time.Millisecond)
+	words := fmt.Sprintf("did its job in %s", took)
+	if p.Usage != nil && p.Usage.Total() > 0 {
+		words += fmt.Sprintf(", %d tokens", p.Usage.Total())
+	}
+	return words
 }
 
 // State is how well a finding is. The zero value is invalid.
@@ -41,6 +78,9 @@ func (v *View) Doctor(findings []Finding, summary string) error {
 				st = bad
 			}
 			rows = append(rows, []span{{strong, shown}, {plain, f.Name}, {st, string(f.State)}, {plain, f.Found}})
+			if f.Probe != nil {
+				rows = append(rows, []span{{plain, ""}, {plain, ""}, {plain, ""}, {plain, f.Probe.text()}})
+			}
 			if f.Do != "" {
 				rows = append(rows, []span{{plain, ""}, {plain, ""}, {plain, ""}, {faint, "→ " + f.Do}})
 			}
