@@ -51,6 +51,7 @@ var allowed = map[string][]string{
 	"backends/cmux/cmuxtest":  {},
 	"backends/backendtest":    {"backends"},
 	"testscripts":             {"*"},
+		"testscripts/bench":       {},
 	"testscripts/fakeworker":  {},
 	"testscripts/modelserver": {},
 	"testscripts/clis":        {"*"},
