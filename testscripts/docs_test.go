@@ -2,6 +2,7 @@ package testscripts
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"go/parser"
 	"go/token"
@@ -94,11 +95,11 @@ func inserted(t *testing.T, kind, arg, section string) string {
 		}
 		t.Fatalf("story %s holds no file %s", arg, section)
 	case "table":
-		make, ok := tables[arg]
+		table, ok := tables[arg]
 		if !ok {
 			t.Fatalf("there is no table %s", arg)
 		}
-		return make()
+		return table()
 	}
 	panic("unknown insert " + kind)
 }
@@ -120,6 +121,10 @@ func blocksTable() string {
 		fmt.Fprintf(&b, "### %s\n\n", block.Path)
 		head := block.Path[strings.LastIndex(block.Path, " ")+1:]
 		for _, l := range block.Labels {
+			if l == "kind" {
+				head += " KIND" // a word of the language, written without quotes
+				continue
+			}
 			head += fmt.Sprintf(" %q", strings.ToUpper(l))
 		}
 		fmt.Fprintf(&b, "`%s { … }`", head)
@@ -188,11 +193,11 @@ func schemasTable() string {
 		if err != nil {
 			panic(err) // Names gave it
 		}
-		description := ""
-		if m := regexp.MustCompile(`(?m)^  "description": "(.*)",$`).FindSubmatch(src); m != nil {
-			description = strings.ReplaceAll(string(m[1]), "|", `\|`)
+		var doc struct{ Description string }
+		if err := json.Unmarshal(src, &doc); err != nil {
+			panic(err) // it is compiled in, and tested
 		}
-		fmt.Fprintf(&b, "| [%s](schema/%s.json) | %s |\n", name, name, description)
+		fmt.Fprintf(&b, "| [%s](schema/%s.json) | %s |\n", name, name, strings.ReplaceAll(doc.Description, "|", `\|`))
 	}
 	return b.String()
 }
