@@ -79,9 +79,8 @@ func (s *session) writeInputs(r *plan.Round, batch string) error {
 			break
 		}
 	}
-	var err error
-	if in.Report, err = afterReport(s.plan); err != nil {
-		return err
+	if s.plan.Run.AfterReport != "" {
+		in.Report = absolute(s.run.Root, s.plan.Run.AfterReport)
 	}
 	b, err := plan.Indented(in)
 	if err != nil {

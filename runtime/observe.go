@@ -20,7 +20,7 @@ import (
 // it is a snapshot.
 func Observe(ctx context.Context, env Env, p *plan.Plan) (*plan.Recorded, error) {
 	run := paths.Run{Root: p.ProjectRoot, Task: p.Run.Task, TaskType: p.Run.TaskType}
-	if _, err := afterReport(p); err != nil {
+	if err := findReport(p); err != nil {
 		return nil, err
 	}
 	latest := latestSeq(p.ProjectRoot, p.Run.Task, p.Run.TaskType)

@@ -179,8 +179,10 @@ func (s *session) barred(r *plan.Round) plan.Reason {
 	return plan.ReasonNone
 }
 
-// skip records that the workers of a round are not run, and why.
-func (s *session) skip(r *plan.Round, why plan.Reason) {
+// skip records that the workers of a round are not run, and why. It reports
+// whether there were any: a round whose workers all ran before a verdict made
+// it needless keeps what it came to.
+func (s *session) skip(r *plan.Round, why plan.Reason) bool {
 	batch := r.Name
 	switch r.Kind {
 	case plan.RoundReverify:
@@ -188,6 +190,7 @@ func (s *session) skip(r *plan.Round, why plan.Reason) {
 	case plan.RoundReportWriter:
 		batch = paths.ReportWriterBatch
 	}
+	left := false
 	for i := range r.Workers {
 		w := &r.Workers[i]
 		d := s.state.Latest(w.Key)
@@ -197,13 +200,17 @@ func (s *session) skip(r *plan.Round, why plan.Reason) {
 		case d.Status != plan.StatusPlanned && d.Status != plan.StatusNotRun:
 			continue // what ran keeps its record
 		}
+		left = true
 		if d.Status == plan.StatusNotRun && d.Reason == why {
 			continue
 		}
 		s.fail(d, why, "")
 	}
-	s.state.Round(r.Name).Result = "unmet"
-	s.changed()
+	if left || why != plan.ReasonNotNeeded {
+		s.state.Round(r.Name).Result = "unmet"
+		s.changed()
+	}
+	return left
 }
 
 func kindOf(r *plan.Round, batch string) string {

@@ -242,8 +242,7 @@ func (s *session) workOf(name string) (batchWork, error) {
 func (s *session) wrapUp() (*Outcome, error) {
 	for i := range s.plan.Rounds {
 		r := &s.plan.Rounds[i]
-		if s.barred(r) == plan.ReasonNotNeeded {
-			s.skip(r, plan.ReasonNotNeeded)
+		if s.barred(r) == plan.ReasonNotNeeded && s.skip(r, plan.ReasonNotNeeded) {
 			continue
 		}
 		if r.Kind == plan.RoundReverify && s.barred(r) == plan.ReasonNone && s.roundOf(r.Name) != "met" {

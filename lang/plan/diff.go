@@ -52,7 +52,8 @@ func Diff(p *Plan, rec *Recorded, o DiffOptions) error {
 	}
 	p.Difference = Difference{Replace: slices.Sorted(maps.Keys(replace))}
 	if p.Run.After == "" && rec.Exists && rec.Plan != nil && !o.New {
-		p.Run.After = rec.Plan.Run.After // the run that goes on still reads that report
+		// The run that goes on still reads that report.
+		p.Run.After, p.Run.AfterReport = rec.Plan.Run.After, rec.Plan.Run.AfterReport
 	}
 	d := differ{plan: p, rec: rec, replace: replace, redone: map[string]bool{}}
 	d.choose(o)

@@ -57,6 +57,9 @@ type Run struct {
 	Budget      *Budget  `json:"budget,omitempty"`
 	Panes       Panes    `json:"panes"`
 	After       string   `json:"after,omitempty"` // run reference whose report is an input (--after)
+	// AfterReport is the path of that report; it is filled by the caller that
+	// knows what is recorded, and empty from the compiler.
+	AfterReport string   `json:"afterReport,omitempty"`
 	Declared    Position `json:"declared"`
 }
 
