@@ -51,7 +51,7 @@ var allowed = map[string][]string{
 	"backends/cmux/cmuxtest":  {},
 	"backends/backendtest":    {"backends"},
 	"testscripts":             {"*"},
-		"testscripts/bench":       {},
+	"testscripts/bench":       {},
 	"testscripts/fakeworker":  {},
 	"testscripts/modelserver": {},
 	"testscripts/clis":        {"*"},
