@@ -74,6 +74,9 @@ func choose(ctx context.Context, env Env, wanted []string, override string) (str
 	return "", probes, fmt.Errorf("no backend is available here: %s", strings.Join(lines, "; "))
 }
 
+// fallback is the backend that needs nothing to be there.
+const fallback = "process"
+
 // backendInForce is the backend of a run: chosen when it is created, and kept,
 // unless a person overrides it, which makes the run mixed.
 func backendInForce(ctx context.Context, env Env, p *plan.Plan, st *record.State, override string) (name string, mixed bool, err error) {
@@ -94,8 +97,11 @@ func backendInForce(ctx context.Context, env Env, p *plan.Plan, st *record.State
 	if err != nil {
 		others := slices.DeleteFunc(slices.Clone(p.Run.Backend), func(b string) bool { return b == name })
 		remedy := "start it again"
+		if len(others) == 0 && name != fallback {
+			others = []string{fallback}
+		}
 		if len(others) > 0 {
-			remedy += ", or go on with another: okstra apply --backend " + others[len(others)-1]
+			remedy += fmt.Sprintf(", or go on with another: okstra apply %s --backend %s", st.RunName, others[len(others)-1])
 		}
 		return "", false, &Refusal{What: fmt.Sprintf("the run was begun with backend %s, which is not available now", name), Moved: []string{err.Error()}, Remedy: remedy}
 	}

@@ -27,7 +27,7 @@ type command = func(ts *testscript.TestScript, neg bool, args []string)
 
 // commands are what scripts can say beyond testscript's own commands.
 func commands() map[string]command {
-	c := &background{}
+	c, apps := &background{}, &cmuxApps{}
 	return map[string]command{
 		"exitcode":   exitCode,
 		"waitfile":   waitFile,
@@ -42,6 +42,10 @@ func commands() map[string]command {
 		"scrub":      scrub,
 		"tmuxserver": tmuxServer,
 		"tmux":       tmuxCall,
+		"cmuxserver": apps.start,
+		"cmuxlook":   apps.look,
+		"cmuxlose":   apps.lose,
+		"cmuxquit":   apps.quit,
 		"project":    projectCommand,
 		"snapshot":   snapshotCommand,
 	}
@@ -287,7 +291,8 @@ var passed = []string{
 	"PATH", "HOME", "WORK", "TMPDIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "LC_ALL", "TERM", "SHELL", "TZ", "COLUMNS", "TMUX", "TMUX_PANE",
 	"GIT_CONFIG_NOSYSTEM", "GIT_CEILING_DIRECTORIES", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE",
 	"GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_DATE",
-	"OKSTRA_CRASH_AT", socketsVariable, "GOCOVERDIR", "NO_COLOR", "CLICOLOR_FORCE", "CLAUDECODE",
+	"OKSTRA_CRASH_AT", socketsVariable, "GOCOVERDIR", "GORACE", "NO_COLOR", "CLICOLOR_FORCE", "CLAUDECODE",
+	"CMUX_WORKSPACE_ID", "CMUX_SURFACE_ID", "CMUX_SOCKET_PATH", "CMUX_SOCKET_CAPABILITY", "CMUX_BUNDLED_CLI_PATH", "__CFBundleIdentifier",
 }
 
 func environ(ts *testscript.TestScript) []string {

@@ -89,7 +89,7 @@ func closeError(h backends.Handle, err error) error {
 func (b *Backend) closeOne(ctx context.Context, s *session, h backends.Handle, self map[string]bool) error {
 	v := newSurvey(s)
 	r, workspace, err := v.locate(ctx, h)
-	if errors.Is(err, errAbsent) {
+	if errors.Is(err, errAbsent) || serverEnded(h, err) {
 		return b.finish(ctx, h, b.process(h, false))
 	}
 	if err != nil {

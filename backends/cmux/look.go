@@ -33,6 +33,9 @@ func (b *Backend) sight(ctx context.Context, v *survey, h backends.Handle) backe
 	if errors.Is(err, errAbsent) {
 		return b.absent(ctx, v, h)
 	}
+	if serverEnded(h, err) {
+		return backends.Sight{Presence: backends.Gone, Detail: fmt.Sprintf("cmux, process %d, has ended", h.ServerPID)}
+	}
 	b.present(h)
 	if err != nil {
 		return backends.Sight{Presence: backends.Unknown, Detail: err.Error()}

@@ -2,6 +2,7 @@ package cmux_test
 
 import (
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -143,6 +144,28 @@ func TestLookUnknownWhenNothingCanBeAsked(t *testing.T) {
 			t.Error("closed")
 		}
 	})
+}
+
+// A cmux that ended took its surfaces with it; one that only does not listen did
+// not.
+func TestLookAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, cmuxtest.Options{})
+	h := w.start(w.launches(1)...)[0]
+	w.end(h.Tag)
+	if err := w.server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.want(h, backends.Unknown) // this test process, which was the server, lives
+	once := exec.Command("true")
+	if err := once.Run(); err != nil {
+		t.Fatal(err)
+	}
+	h.ServerPID = once.Process.Pid
+	w.want(h, backends.Gone)
+	if c := w.b.Close(w.context(), []backends.Handle{h})[0]; c.Err != nil {
+		t.Error(c.Err)
+	}
 }
 
 func TestLookAfterARestart(t *testing.T) {

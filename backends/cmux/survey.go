@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/okstra/okstra/backends"
+	"github.com/okstra/okstra/backends/internal/ident"
 )
 
 // survey reads one server for any number of handles: every list is asked for
@@ -88,6 +89,16 @@ func (v *survey) locate(ctx context.Context, h backends.Handle) (row, string, er
 		return *r, at.Workspace, nil
 	}
 	return row{}, "", fmt.Errorf("cmux shows surface %s in its tree and not in its list", h.Pane)
+}
+
+// serverEnded reports whether a request failed because the recorded server is no
+// more. Its surfaces went with it.
+func serverEnded(h backends.Handle, err error) bool {
+	if !errors.Is(err, errDown) || h.ServerPID <= 1 {
+		return false
+	}
+	_, err = ident.Read(h.ServerPID)
+	return errors.Is(err, ident.ErrNoProcess)
 }
 
 // ownership is whether a listed surface is what a handle recorded.
