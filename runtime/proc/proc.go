@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -72,14 +73,21 @@ func Parent(pid int) (int, error) {
 	return e.parent, nil
 }
 
-// Host is the name of this host.
-func Host() string {
+// Host is the name that this host had when it was first asked for.
+func Host() string { return host() }
+
+var host = sync.OnceValue(func() string {
 	h, err := os.Hostname()
 	if err != nil {
 		return "unknown"
 	}
 	return h
-}
+})
+
+// BootID names this boot of the kernel: nothing of another boot still runs.
+func BootID() string { return boot() }
+
+var boot = sync.OnceValue(readBoot)
 
 // Signal sends sig to exactly this process, and returns ErrGone where it runs
 // no more.

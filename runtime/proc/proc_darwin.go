@@ -12,8 +12,7 @@ import (
 // The state of a zombie in struct extern_proc.
 const stateZombie = 5
 
-// BootID names this boot of the kernel: nothing of another boot still runs.
-func BootID() string {
+func readBoot() string {
 	id, err := unix.Sysctl("kern.bootsessionuuid")
 	if err != nil {
 		return "unknown"

@@ -13,8 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BootID names this boot of the kernel: nothing of another boot still runs.
-func BootID() string {
+func readBoot() string {
 	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return "unknown"

@@ -9,13 +9,15 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// sweepEvery is how often files are looked at without being told to: the net
-// below file events, which some file systems do not give and a full queue
-// drops.
-const sweepEvery = time.Second
-
-// sweepAlone is the same where there are no file events at all.
-const sweepAlone = 250 * time.Millisecond
+// How often files are looked at without being told to.
+const (
+	// sweepAlone is for a host without file events.
+	sweepAlone = 250 * time.Millisecond
+	// sweepSilent is for as long as no event came: some file systems give none.
+	sweepSilent = time.Second
+	// sweepEvery is the net below events that do come.
+	sweepEvery = 10 * time.Second
+)
 
 // Watcher tells that files changed. It watches their folders, since an atomic
 // replacement is a new file, and looks at each of them now and then. It says
@@ -123,7 +125,7 @@ func (w *Watcher) Close() error {
 
 func (w *Watcher) run() {
 	defer close(w.stopped)
-	every := sweepEvery
+	every := sweepSilent
 	var events chan fsnotify.Event
 	var errs chan error
 	if w.events != nil {
@@ -155,10 +157,17 @@ func (w *Watcher) run() {
 			delete(waiting, next)
 		case e := <-events:
 			// Most events are those of logs beside the files.
-			if path := filepath.Clean(e.Name); w.moved(path) {
-				note(path)
+			path := filepath.Clean(e.Name)
+			if !w.moved(path) {
+				continue
 			}
-		case <-errs: // a full queue; the sweep makes up for it
+			note(path)
+			if every == sweepSilent {
+				every = sweepEvery
+				tick.Reset(every)
+			}
+		case <-errs: // a full queue dropped some
+			w.sweep(note)
 		case <-w.added:
 			w.sweep(note)
 		case <-tick.C:
