@@ -1,6 +1,7 @@
 package clis
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -265,18 +266,32 @@ func (p *project) sidecar() *sidecar.Status {
 	return st
 }
 
-// TestCrossCheck: three CLIs find, and judge what the others found.
+// TestCrossCheck: CLIs find, and judge what the others found; two of them are
+// enough.
 func TestCrossCheck(t *testing.T) {
-	for _, backend := range []string{"process", "tmux"} {
-		t.Run(backend, func(t *testing.T) {
+	for _, tc := range []struct {
+		backend string
+		team    []string
+	}{
+		{"process", clis},
+		{"tmux", clis},
+		{"process", []string{"claude", "codex"}},
+		{"tmux", []string{"codex", "gemini"}},
+		{"process", []string{"gemini", "claude"}},
+	} {
+		t.Run(tc.backend+"/"+strings.Join(tc.team, "+"), func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t)
-			_, code := p.okstra(append([]string{"apply", "cross-check", "--backend", backend}, vars("claude", "story-text")...)...)
+			team, err := json.Marshal(tc.team)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, code := p.okstra(append([]string{"apply", "cross-check", "--backend", tc.backend}, vars("claude", "story-text", "team="+string(team))...)...)
 			if code != 0 {
 				t.Errorf("apply ended with %d", code)
 			}
 			s := p.status("cross-check")
-			if len(s.Workers) != 6 || s.Ended != "completed" {
+			if len(s.Workers) != 2*len(tc.team) || s.Ended != "completed" {
 				t.Errorf("%d workers, ended %q", len(s.Workers), s.Ended)
 			}
 			for _, w := range s.Workers {
@@ -286,23 +301,92 @@ func TestCrossCheck(t *testing.T) {
 			if err != nil || len(states) != 1 {
 				t.Fatalf("convergence states: %v, %v", states, err)
 			}
-			if n := strings.Count(readFile(t, states[0]), `"outcome": "confirmed"`); n != 3 {
-				t.Errorf("%d of 3 findings are confirmed", n)
+			if n := strings.Count(readFile(t, states[0]), `"outcome": "confirmed"`); n != len(tc.team) {
+				t.Errorf("%d of %d findings are confirmed", n, len(tc.team))
 			}
 			p.untouched()
 		})
 	}
 }
 
-// TestDoctor: the CLIs are found with their versions.
+// TestDoctor: the CLIs are found, with how they would sign in; a probe proves
+// that they work, and why they do not.
 func TestDoctor(t *testing.T) {
-	p := newProject(t)
-	out, _ := p.okstra("doctor")
-	for _, cli := range clis {
-		if !strings.Contains(out, cli) {
-			t.Errorf("doctor says nothing of %s:\n%s", cli, out)
+	t.Run("signed in", func(t *testing.T) {
+		t.Parallel()
+		p := newProject(t)
+		p.write(filepath.Join(p.dir, "okstra.hcl"), `
+override provider "claude" {
+  command = ["claude", "-p", "--output-format", "stream-json", "--verbose", "--model", "story-text"]
+}
+override provider "codex" {
+  command = ["codex", "exec", "--json", "--skip-git-repo-check", "-", "--model", "story-text"]
+}
+override provider "gemini" {
+  command = ["gemini", "--output-format", "stream-json", "--skip-trust", "--model", "story-text"]
+}
+`)
+		out, code := p.okstra("doctor", "--probe", "--json")
+		if code != 0 {
+			t.Errorf("doctor ended with %d", code)
+		}
+		for cli, f := range findings(t, out) {
+			if f.State != "ok" || f.Probe.Status != plan.StatusCompleted {
+				t.Errorf("%s: %+v", cli, f)
+			}
+			if !strings.Contains(f.Found, map[string]string{"claude": "ANTHROPIC_API_KEY", "codex": "STORY_KEY", "gemini": "GEMINI_API_KEY"}[cli]+" is set") {
+				t.Errorf("%s does not say how it signs in: %s", cli, f.Found)
+			}
+		}
+		p.untouchedBut("okstra.hcl")
+	})
+	t.Run("not signed in", func(t *testing.T) {
+		t.Parallel()
+		p := newProject(t)
+		for _, name := range []string{"ANTHROPIC_API_KEY", "STORY_KEY", "GEMINI_API_KEY"} {
+			p.set(name, "")
+		}
+		out, code := p.okstra("doctor", "--probe", "--json")
+		if code != 3 {
+			t.Errorf("doctor ended with %d", code)
+		}
+		for cli, f := range findings(t, out) {
+			if f.State != "missing" || f.Do == "" || f.Probe.Reason != plan.ReasonAuth {
+				t.Errorf("%s: %+v", cli, f)
+			}
+		}
+	})
+}
+
+// finding is what doctor says of a CLI.
+type finding struct {
+	Area, Name, State, Found, Do string
+
+	Probe struct {
+		Status plan.Status
+		Reason plan.Reason
+	}
+}
+
+// findings are those of the CLIs, by name; each must be among them.
+func findings(t *testing.T, out string) map[string]finding {
+	t.Helper()
+	var doc struct{ Findings []finding }
+	if err := json.Unmarshal([]byte(out), &doc); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	found := map[string]finding{}
+	for _, f := range doc.Findings {
+		if f.Area == "worker" {
+			found[f.Name] = f
 		}
 	}
+	for _, cli := range clis {
+		if _, ok := found[cli]; !ok {
+			t.Errorf("nothing is said of %s", cli)
+		}
+	}
+	return found
 }
 
 func readFile(t *testing.T, path string) string {

@@ -31,6 +31,11 @@ locals {
     codex  = provider.codex
     gemini = provider.gemini
   }
+  analysts = {
+    claude = participant.ada
+    codex  = participant.bert
+    gemini = participant.cleo
+  }
 }
 
 okstra {
@@ -103,20 +108,25 @@ run "read" {
   }
 }
 
+variable "team" {
+  type    = list(string)
+  default = ["claude", "codex", "gemini"]
+}
+
 run "cross-check" {
-  description = "Three CLIs find, and judge what the others found."
+  description = "CLIs find, and judge what the others found."
 
   round "analysis" {
     assign {
       duty = duty.find-defects
-      to   = [participant.ada, participant.bert, participant.cleo]
+      to   = [for cli in var.team : local.analysts[cli]]
     }
   }
   round "cross-check" {
     kind = "reverify"
     assign {
       duty = duty.check-findings
-      to   = [participant.ada, participant.bert, participant.cleo]
+      to   = [for cli in var.team : local.analysts[cli]]
     }
   }
 }
