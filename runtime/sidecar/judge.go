@@ -44,6 +44,16 @@ func Judge(statusPath, lockPath string) (Judgement, error) {
 	return judge(statusPath, lockPath, here{host: proc.Host(), boot: proc.BootID()})
 }
 
+// Held tells that a supervisor lives, whatever it has written, for less than
+// Judge costs. What cannot be told is false: Judge says why.
+func Held(lockPath string) bool {
+	lock, err := durable.TryRLock(lockPath)
+	if err == nil {
+		lock.Close()
+	}
+	return errors.Is(err, durable.ErrLocked)
+}
+
 // here says where the judge runs.
 type here struct{ host, boot string }
 

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -29,6 +30,7 @@ type Watcher struct {
 	added   chan string
 	stop    chan struct{}
 	stopped chan struct{}
+	blind   atomic.Bool // some folder gives no events
 
 	mu      sync.Mutex
 	files   map[string]stamp
@@ -80,7 +82,9 @@ func (w *Watcher) Add(path string) {
 	first := w.folders[dir] == 1
 	w.mu.Unlock()
 	if first && w.events != nil {
-		_ = w.events.Add(dir) // the sweep finds what this cannot
+		if err := w.events.Add(dir); err != nil {
+			w.blind.Store(true) // the sweep finds what this cannot
+		}
 	}
 	select {
 	case w.added <- path:
@@ -162,7 +166,7 @@ func (w *Watcher) run() {
 				continue
 			}
 			note(path)
-			if every == sweepSilent {
+			if every == sweepSilent && !w.blind.Load() {
 				every = sweepEvery
 				tick.Reset(every)
 			}
@@ -170,6 +174,10 @@ func (w *Watcher) run() {
 			w.sweep(note)
 		case <-w.added:
 			w.sweep(note)
+			if every == sweepEvery && w.blind.Load() {
+				every = sweepSilent
+				tick.Reset(every)
+			}
 		case <-tick.C:
 			w.sweep(note)
 		}
