@@ -36,7 +36,7 @@ lint: ## formatting, vet, and the directions of import
 .PHONY: fmt
 fmt: ## format the Go code and the examples
 	gofmt -w $$(git ls-files '*.go')
-	$(GO) run ./cmd/okstra fmt examples
+	$(GO) run ./cmd/okstra fmt $$(git ls-files 'examples/*.hcl')
 
 .PHONY: bench
 bench: ## measure against real rivals; prints ratios

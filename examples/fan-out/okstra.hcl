@@ -5,7 +5,7 @@
 provider "script" {
   extends = provider.command
   command = ["${path.here}/workers/${worker.role}.sh"]
-  args    = worker.key == null ? [] : ["${path.here}/pages/${worker.key}"]
+  args    = [worker.key] # the page; null, and so dropped, where there is none
 }
 
 participant "reader" {

@@ -2,10 +2,10 @@
 # analyst.sh PAGE: counts the words of a page and finds repeated ones.
 set -eu
 
-page=$1
-echo "reading $page"
+page=$(dirname "$0")/../pages/$1
+echo "reading $1"
 {
-  echo "# $(basename "$page")"
+  echo "# $1"
   echo
   echo "words: $(wc -w < "$page" | tr -d ' ')"
   awk '{
