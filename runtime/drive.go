@@ -278,7 +278,11 @@ func (s *session) sweep() {
 		if f.settling {
 			continue
 		}
-		j, err := sidecar.Judge(path, path[:len(path)-len(".status.json")]+".lock")
+		lock := path[:len(path)-len(".status.json")] + ".lock"
+		if f.d.Status == plan.StatusRunning && now.Before(f.endBy) && sidecar.Held(lock) {
+			continue // what its sidecar says, the watcher tells
+		}
+		j, err := sidecar.Judge(path, lock)
 		if err != nil {
 			f.d.Detail = err.Error()
 			continue
