@@ -35,7 +35,7 @@ var uuid = sync.OnceValue(func() *regexp.Regexp {
 func (b *Backend) where() place {
 	tmux := b.getenv("TMUX")
 	if tmux != "" && !strings.HasPrefix(tmux, fakeTMUX) {
-		return place{why: "this is a pane of tmux, which is no terminal of cmux even inside one"}
+		return place{why: "this is a tmux pane, which is no terminal of cmux even inside one"}
 	}
 	p := place{
 		workspace: upperUUID(b.getenv("CMUX_WORKSPACE_ID")),
