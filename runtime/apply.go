@@ -27,7 +27,16 @@ func Apply(ctx context.Context, env Env, o ApplyOptions) (*Outcome, error) {
 		return out, err
 	}
 	defer s.close()
-	return s.carryOut(ctx)
+	out, err = s.carryOut(ctx)
+	return out, s.broken(err)
+}
+
+// broken adds to an error that ended the driving what became of the workers.
+func (s *session) broken(err error) error {
+	if err == nil || errors.Is(err, ErrInterrupted) || len(s.live) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w\nnothing more is started; %d workers that were started go on. Continue with okstra apply %s, or end them with okstra stop %s", err, len(s.live), s.state.RunName, s.state.RunName)
 }
 
 // begin takes the run's lock and brings plan and record together. A nil

@@ -53,6 +53,8 @@ func (s *session) takeUp(d *record.Dispatch) error {
 	case sidecar.Live:
 		s.live[statusPath] = f
 		s.watch.Add(statusPath)
+		s.note(lead.Event{TS: s.env.Now(), Type: lead.Note, Phase: lead.PhaseAwait, Round: d.Round, InvocationRef: d.InvocationRef,
+			Message: d.ExecutionLabel + " still runs and is taken up"})
 	case sidecar.Terminal:
 		s.live[statusPath] = f
 		s.settle(statusPath, f, j.Status)

@@ -154,7 +154,10 @@ func (s *session) show(e lead.Event) {
 	out := Event{Time: e.TS, Type: string(e.Type), Phase: string(e.Phase), Log: e, Round: e.Round, InvocationRef: e.InvocationRef, Message: e.Message}
 	if d := s.state.Invocation(e.InvocationRef); d != nil {
 		out.Label, out.Status, out.Reason = d.ExecutionLabel, d.Status, d.Reason
-		if e.Type == lead.WorkerStarted && d.Status.Terminal() {
+		switch {
+		case e.Type == lead.Note:
+			out.Status, out.Reason = "", plan.ReasonNone // it tells of something else
+		case e.Type == lead.WorkerStarted && d.Status.Terminal():
 			// One state may carry both the start and the end of a quick worker.
 			out.Status, out.Reason = plan.StatusRunning, plan.ReasonNone
 		}
