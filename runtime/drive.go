@@ -260,6 +260,7 @@ func (s *session) release(d *record.Dispatch, statusPath, claim string, goOn boo
 // onStart records that the worker may run.
 func (s *session) onStart(f *flight, st *sidecar.Status) {
 	d := f.d
+	f.going = true // by this runner's word or, before a crash, by another's
 	if f.endBy.IsZero() {
 		f.endBy = st.StartedAt.Add(d.Limits.Wall.D() + d.Limits.Grace.D() + netSlack)
 	}
