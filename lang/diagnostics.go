@@ -60,6 +60,7 @@ const (
 	SummaryRequiredRole       = "Required role missing"
 	SummaryResultRead         = "Result file with read access"
 	SummaryBudget             = "Budget cannot be counted"
+	SummaryBudgetSmall        = "Budget allows no start"
 	SummaryCommand            = "Provider has no command"
 	SummaryProgram            = "Program cannot be started"
 	SummaryModel              = "Model not known"

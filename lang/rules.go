@@ -171,7 +171,8 @@ func (c *compiler) checkRequiredRoles() {
 	}
 }
 
-// checkBudget finds providers whose use could not be counted.
+// checkBudget finds providers whose use could not be counted, and workers that
+// the budget can never let start: a start is reserved at its worst.
 func (c *compiler) checkBudget() {
 	b := c.plan.Run.Budget
 	if b == nil {
@@ -179,6 +180,9 @@ func (c *compiler) checkBudget() {
 	}
 	for _, st := range c.stations {
 		p := st.provider
+		if b.Wall != nil && st.limits.Wall > *b.Wall {
+			c.diags = append(c.diags, caution(c.budgetAt["wall"].at, SummaryBudgetSmall, "A worker of the duty %q may take %s, its wall limit, and the whole run %s: it would never be started. Raise budget.wall, or shorten timeout.wall.", st.duty.name, st.limits.Wall, b.Wall))
+		}
 		noTokens := p.output == plan.OutputText && (p.worst == nil || p.worst.Tokens == nil)
 		noUSD := p.output != plan.OutputClaudeStream && (p.worst == nil || p.worst.USD == nil)
 		if b.Tokens != nil && noTokens {
