@@ -11,11 +11,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/okstra/okstra/backends"
+	"github.com/okstra/okstra/backends/cmux"
+	"github.com/okstra/okstra/backends/cmux/cmuxtest"
 	"github.com/okstra/okstra/backends/process"
 	"github.com/okstra/okstra/backends/tmux"
 	"github.com/okstra/okstra/lang/plan"
@@ -27,6 +28,9 @@ import (
 // crashOnce names a file: whoever can create it may crash. So a sweep kills
 // exactly one process, however many pass the point.
 const crashOnce = "OKSTRA_TEST_CRASH_ONCE"
+
+// crashFolder names the folder of a sweep's tmux sockets and launch scripts.
+const crashFolder = "OKSTRA_TEST_FOLDER"
 
 // enableCrash makes this process die at the point that its environment names,
 // unless another one has died there already.
@@ -103,7 +107,8 @@ func sweepEnv(root string) runtime.Env {
 		Okstra: self, Version: "test", Environ: os.Environ(), Now: time.Now,
 		Backends: map[string]backends.Backend{
 			"process": process.New(process.Options{Environ: os.Environ()}),
-			"tmux":    tmux.New(tmux.Options{ProjectRoot: root, Environ: os.Environ(), Folder: os.Getenv("OKSTRA_TEST_TMUX_FOLDER")}),
+			"tmux":    tmux.New(tmux.Options{ProjectRoot: root, Environ: os.Environ(), Folder: os.Getenv(crashFolder)}),
+			"cmux":    cmux.New(cmux.Options{ProjectRoot: root, Getenv: os.Getenv, Dir: filepath.Join(os.Getenv(crashFolder), "cmux"), TTY: os.DevNull}),
 		},
 	}
 }
@@ -114,10 +119,24 @@ type sweep struct {
 	root    string
 	plan    string
 	backend string
-	folder  string // of tmux sockets
+	folder  string // of tmux sockets and launch scripts
+	cmux    *cmuxtest.Server
 }
 
 func newSweep(t *testing.T, backend string) *sweep {
+	t.Helper()
+	return newSweepOf(t, backend, func(r *rig) []plan.Round {
+		return []plan.Round{
+			{Name: "one", Workers: []plan.Worker{r.worker("one", "ada", noteStart+writeResult), r.worker("one", "bert", noteStart+writeResult)}},
+			{Name: "two", Workers: []plan.Worker{r.worker("two", "ada", noteStart+writeResult)}},
+		}
+	})
+}
+
+// noteStart leaves a line for each start, under the invocation's name.
+const noteStart = `n=$(printf %s "$OKSTRA_INVOCATION" | tr '/@#' '...'); echo "$OKSTRA_CLAIM" >> starts."$n"; `
+
+func newSweepOf(t *testing.T, backend string, rounds func(*rig) []plan.Round) *sweep {
 	t.Helper()
 	r := newRig(t)
 	s := &sweep{t: t, root: r.root, backend: backend, plan: filepath.Join(r.root, "plan.json")}
@@ -126,12 +145,7 @@ func newSweep(t *testing.T, backend string) *sweep {
 		t.Fatal(err)
 	}
 	s.folder = folder
-	// Each start leaves a line under the invocation's name.
-	script := `n=$(printf %s "$OKSTRA_INVOCATION" | tr '/@#' '...'); echo "$OKSTRA_CLAIM" >> starts."$n"; ` + writeResult
-	p := r.plan(
-		plan.Round{Name: "one", Workers: []plan.Worker{r.worker("one", "ada", script), r.worker("one", "bert", script)}},
-		plan.Round{Name: "two", Workers: []plan.Worker{r.worker("two", "ada", script)}},
-	)
+	p := r.plan(rounds(r)...)
 	p.Run.Backend = []string{backend}
 	for i := range p.Rounds {
 		for j := range p.Rounds[i].Workers {
@@ -160,38 +174,72 @@ func (s *sweep) clean() {
 	os.RemoveAll(s.folder)
 }
 
-// run starts a child and returns its exit code; one that was killed gives -1.
-func (s *sweep) run(verb, at string) int {
+// begin starts a child; wait returns its exit code, -1 for one that was killed.
+func (s *sweep) begin(verb, at string) (wait func() int) {
 	s.t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(s.t.Context(), 60*time.Second)
-	defer cancel()
+	s.t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, self, "role:apply", s.plan, verb)
 	for _, kv := range os.Environ() {
 		if !strings.HasPrefix(kv, "TMUX") {
 			cmd.Env = append(cmd.Env, kv)
 		}
 	}
-	cmd.Env = append(cmd.Env, crash.EnvVar+"="+at, crashOnce+"="+filepath.Join(s.root, "crashed"), "OKSTRA_TEST_TMUX_FOLDER="+s.folder)
+	dying := []string{crash.EnvVar + "=" + at, crashOnce + "=" + filepath.Join(s.root, "crashed")}
+	cmd.Env = append(append(cmd.Env, dying...), crashFolder+"="+s.folder)
+	if s.backend == "cmux" {
+		cmd.Env = append(cmd.Env, s.lead(dying)...)
+	}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	cmd.WaitDelay = time.Second
-	err = cmd.Run()
-	var exit *exec.ExitError
-	switch {
-	case err == nil, errors.Is(err, exec.ErrWaitDelay):
-		return 0
-	case errors.As(err, &exit):
-		if exit.ExitCode() > 0 && exit.ExitCode() != 3 {
-			s.t.Errorf("%s at %q: exit %d: %s", verb, at, exit.ExitCode(), stderr.String())
-		}
-		return exit.ExitCode()
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
 	}
-	s.t.Fatalf("%s at %q: %v: %s", verb, at, err, stderr.String())
-	return 0
+	return func() int {
+		s.t.Helper()
+		err := cmd.Wait()
+		var exit *exec.ExitError
+		switch {
+		case err == nil, errors.Is(err, exec.ErrWaitDelay):
+			return 0
+		case errors.As(err, &exit):
+			if exit.ExitCode() > 0 && exit.ExitCode() != 3 && exit.ExitCode() != 4 {
+				s.t.Errorf("%s at %q: exit %d: %s", verb, at, exit.ExitCode(), stderr.String())
+			}
+			return exit.ExitCode()
+		}
+		s.t.Fatalf("%s at %q: %v: %s", verb, at, err, stderr.String())
+		return 0
+	}
+}
+
+// run is begin and wait.
+func (s *sweep) run(verb, at string) int {
+	s.t.Helper()
+	return s.begin(verb, at)()
+}
+
+// lead starts this sweep's cmux, whose surfaces know what to die of, and
+// returns the environment of a lead in it.
+func (s *sweep) lead(dying []string) []string {
+	s.t.Helper()
+	if s.cmux == nil {
+		var err error
+		if s.cmux, err = cmuxtest.New(cmuxtest.Options{Env: append([]string{"PATH=" + os.Getenv("PATH")}, dying...)}); err != nil {
+			s.t.Fatal(err)
+		}
+		s.t.Cleanup(func() {
+			if err := s.cmux.Close(); err != nil {
+				s.t.Error(err)
+			}
+		})
+	}
+	return slices.DeleteFunc(s.cmux.LeadEnv(), func(kv string) bool { return !strings.HasPrefix(kv, "CMUX_") })
 }
 
 // crashed marks that the crash of this sweep has happened, so that later
@@ -254,6 +302,9 @@ func (s *sweep) finish(at string) {
 		if left, _ := filepath.Glob(filepath.Join(s.folder, "*.sock")); len(left) > 0 {
 			s.t.Errorf("%s: teardown left servers %v", at, left)
 		}
+		if s.cmux != nil && len(s.cmux.Surfaces()) != 1 {
+			s.t.Errorf("%s: teardown left surfaces %+v", at, s.cmux.Surfaces())
+		}
 	}
 	s.check(at)
 	if s.t.Failed() {
@@ -264,7 +315,7 @@ func (s *sweep) finish(at string) {
 // TestCrashSweep kills the runner, or the first supervisor, at every named
 // point of a run of two rounds, applies again and tears down.
 func TestCrashSweep(t *testing.T) {
-	for _, backend := range []string{"process", "tmux"} {
+	for _, backend := range []string{"process", "tmux", "cmux"} {
 		for _, point := range crash.Points() {
 			passings := 1
 			switch point.Name {
@@ -298,63 +349,9 @@ func TestCrashSweep(t *testing.T) {
 	}
 }
 
-// notPassed are points of endings that this run does not have; the
-// supervisor's own tests pass them.
+// notPassed are points of endings that this run does not have;
+// TestCrashAtEndings passes them.
 var notPassed = []string{"supervisor.limit-reached", "supervisor.term-sent", "supervisor.kill-sent", "supervisor.prompt-given", "supervisor.result-written"}
-
-// killServer ends the sweep's private tmux server by the pid that it reports.
-func (s *sweep) killServer() {
-	s.t.Helper()
-	sockets, err := filepath.Glob(filepath.Join(s.folder, "*.sock"))
-	if err != nil || len(sockets) != 1 {
-		s.t.Fatalf("sockets %v: %v", sockets, err)
-	}
-	out, err := exec.Command("tmux", "-S", sockets[0], "display-message", "-p", "#{pid}").Output()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	var pid int
-	if _, err := fmt.Sscanf(string(out), "%d", &pid); err != nil {
-		s.t.Fatal(err)
-	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-// TestTmuxServerKilled kills the multiplexer's server under a run: while a
-// supervisor waits at its gate, while workers run, and while finished panes are
-// held. No verdict may come from that but the one that the sidecar tells.
-func TestTmuxServerKilled(t *testing.T) {
-	t.Run("at the gate", func(t *testing.T) {
-		t.Parallel()
-		s := newSweep(t, "tmux")
-		if code := s.run("apply", "runner.init-seen"); code != -1 {
-			t.Fatalf("exit %d", code)
-		}
-		s.killServer()
-		s.finish("server killed at the gate")
-	})
-	t.Run("while running", func(t *testing.T) {
-		t.Parallel()
-		s := newSweep(t, "tmux")
-		if code := s.run("apply", "runner.state-written#4"); code != -1 {
-			t.Fatalf("exit %d", code)
-		}
-		s.killServer()
-		s.finish("server killed while running")
-	})
-	t.Run("while holding", func(t *testing.T) {
-		t.Parallel()
-		s := newSweep(t, "tmux")
-		if code := s.run("apply", ""); code != 0 {
-			t.Fatalf("exit %d", code)
-		}
-		s.killServer()
-		s.run("teardown", "")
-		s.check("server killed while holding")
-	})
-}
 
 // story returns what the run's event log tells, for the message of a failure.
 func (s *sweep) story() string {
