@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"os"
 	"os/exec"
 	"os/signal"
 	"runtime/debug"
@@ -32,17 +33,24 @@ func (s *supervisor) hold() {
 	<-s.signals.asks
 }
 
+// unheard ends the listening: from here on TERM and HUP end the process by
+// themselves. It returns one that came before. Stop, unlike Reset, waits until
+// that is in the channel: it comes but once, and a holder that missed it would
+// stay for ever, without a pane.
+func (s *supervisor) unheard() os.Signal {
+	signal.Stop(s.signals.asks)
+	return s.asked()
+}
+
 // becomeHolder returns where it failed, and where we were asked to leave.
 func (s *supervisor) becomeHolder(sleep string) (leave bool) {
 	if _, err := unix.FcntlInt(s.lock.File().Fd(), unix.F_SETFD, 0); err != nil {
 		return false
 	}
-	// From here on TERM and HUP end the process by themselves; one that came
-	// before is in the channel. Keys typed into the pane must not.
-	signal.Reset(unix.SIGTERM, unix.SIGHUP)
-	if s.asked() != nil {
+	if s.unheard() != nil {
 		return true
 	}
+	// Keys typed into the pane must not end it.
 	signal.Ignore(unix.SIGINT, unix.SIGQUIT, unix.SIGTSTP)
 	const longest = "2147483647" // seconds; every sleep takes it
 	_ = syscall.Exec(sleep, []string{"sleep", longest}, nil)
