@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"go/parser"
 	"go/token"
+	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/okstra/okstra/cmd/okstra/cli"
 	"github.com/okstra/okstra/lang"
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/runtime/schema"
@@ -337,23 +338,18 @@ func TestDocsLinks(t *testing.T) {
 // TestDocsCommands looks up every verb and flag of okstra that a page shows in
 // that verb's own help.
 func TestDocsCommands(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	help := map[string]string{}
-	ask := func(words ...string) (string, error) {
+	ask := func(words ...string) (string, bool) {
 		key := strings.Join(words, " ")
-		if h, ok := help[key]; ok {
-			return h, nil
+		if _, ok := help[key]; !ok {
+			var out bytes.Buffer
+			env := cli.Process()
+			env.Stdout, env.Stderr, env.Environ = &out, io.Discard, []string{"COLUMNS=200"}
+			if cli.Main(append([]string{"help"}, words...), env) == cli.ExitDone {
+				help[key] = out.String()
+			}
 		}
-		cmd := exec.Command(self, append([]string{"help"}, words...)...)
-		// The test binary is okstra when it is called so.
-		cmd.Args[0] = "okstra"
-		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "COLUMNS=200"}
-		out, err := cmd.Output()
-		help[key] = string(out)
-		return string(out), err
+		return help[key], help[key] != ""
 	}
 	checked := 0
 	for _, page := range pages(t) {
@@ -378,9 +374,9 @@ func TestDocsCommands(t *testing.T) {
 			if len(verb) == 0 || verb[0] == "supervise" || verb[0] == "help" {
 				continue
 			}
-			text, err := ask(verb...)
-			if err != nil {
-				t.Errorf("%s shows %q, but there is no such verb: %v", page, call, err)
+			text, ok := ask(verb...)
+			if !ok {
+				t.Errorf("%s shows %q, but there is no such verb", page, call)
 				continue
 			}
 			checked++
