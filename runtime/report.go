@@ -44,7 +44,6 @@ func (s *session) report(r *plan.Round) error {
 		return err
 	}
 	if len(problems) > 0 {
-		s.state.Round(r.Name).Result = "unmet"
 		s.end(d, plan.StatusError, plan.ReasonInvalidResult, strings.Join(problems, "; "), nil)
 	}
 	return nil

@@ -316,6 +316,12 @@ func (s *session) giveUpPlanned(batch string) error {
 // finishRound records whether a round met its require, and what a verdict in
 // it means for the run.
 func (s *session) finishRound(r *plan.Round) error {
+	if r.Kind == plan.RoundReportWriter {
+		// A report that the facts do not allow is none: its writer did not complete.
+		if err := s.report(r); err != nil {
+			return err
+		}
+	}
 	rec := s.state.Round(r.Name)
 	completed := 0
 	for _, w := range r.Workers {
@@ -338,11 +344,6 @@ func (s *session) finishRound(r *plan.Round) error {
 		rec.Result = result
 		s.note(lead.Event{TS: s.env.Now(), Type: lead.RoundEnded, Phase: lead.PhaseOf(lead.RoundEnded, r.Kind), Round: r.Name,
 			Message: fmt.Sprintf("round %s: %d of %d completed, %s", r.Name, completed, total, result), Data: map[string]any{lead.DataResult: result}})
-	}
-	if result == "met" && r.Kind == plan.RoundReportWriter {
-		if err := s.report(r); err != nil {
-			return err
-		}
 	}
 	if err := s.weighVerdicts(r); err != nil {
 		return err
