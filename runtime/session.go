@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -172,12 +173,18 @@ func (s *session) background(f func() func()) {
 	go func() { s.messages <- f() }()
 }
 
+// readersGone bounds how long those who only look at a run can keep its lock
+// from its next owner.
+const readersGone = 5 * time.Second
+
 // acquire takes the run's lock, or ErrHeld.
 func acquire(run paths.Run) (*durable.Lock, error) {
 	if err := durable.MkdirAll(run.Dir()); err != nil {
 		return nil, err
 	}
-	lock, err := durable.TryLock(run.Lock())
+	ctx, cancel := context.WithTimeout(context.Background(), readersGone)
+	defer cancel()
+	lock, err := durable.LockPastReaders(ctx, run.Lock())
 	if errors.Is(err, durable.ErrLocked) {
 		return nil, fmt.Errorf("%w %s: wait for it, or end its work with okstra stop", ErrHeld, run.Ref())
 	}

@@ -28,6 +28,37 @@ func WaitLock(ctx context.Context, path string) (*Lock, error) {
 	}
 }
 
+// LockPastReaders takes a lock as TryLock does, and waits while others hold it
+// shared: who only looks lets go at once. Where somebody holds it exclusively
+// it returns ErrLocked without waiting. ctx bounds the wait.
+func LockPastReaders(ctx context.Context, path string) (*Lock, error) {
+	const poll = time.Millisecond
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for readers of lock %s: %w", path, context.Cause(ctx))
+		case <-timer.C:
+		}
+		lock, held := TryLock(path)
+		if !errors.Is(held, ErrLocked) {
+			return lock, held
+		}
+		shared, err := TryRLock(path)
+		if errors.Is(err, ErrLocked) {
+			return nil, held
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := shared.Close(); err != nil {
+			return nil, err
+		}
+		timer.Reset(poll)
+	}
+}
+
 // Touch makes an empty file where there is none. It is not synced: a lock file
 // that a crash of the machine takes away was held by nobody.
 func Touch(path string) error {
