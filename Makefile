@@ -20,7 +20,7 @@ demo: build ## run the main job on an example and show what happened
 
 .PHONY: test
 test: tmux ## run every test with the race detector (installs tmux where it is missing)
-	OKSTRA_REQUIRE_TMUX=1 $(GO) test -race -count=1 -timeout 20m ./...
+	OKSTRA_REQUIRE_TMUX=1 GORACE=atexit_sleep_ms=0 $(GO) test -race -count=1 -timeout 20m ./...
 
 .PHONY: tmux
 tmux:

@@ -230,7 +230,7 @@ func (s *sweep) lead(dying []string) []string {
 	s.t.Helper()
 	if s.cmux == nil {
 		var err error
-		if s.cmux, err = cmuxtest.New(cmuxtest.Options{Env: append([]string{"PATH=" + os.Getenv("PATH")}, dying...)}); err != nil {
+		if s.cmux, err = cmuxtest.New(cmuxtest.Options{Env: append([]string{"PATH=" + os.Getenv("PATH"), "GORACE=" + os.Getenv("GORACE")}, dying...)}); err != nil {
 			s.t.Fatal(err)
 		}
 		s.t.Cleanup(func() {
