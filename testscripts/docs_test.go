@@ -21,6 +21,7 @@ import (
 	"github.com/okstra/okstra/cmd/okstra/cli"
 	"github.com/okstra/okstra/lang"
 	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/runtime/lead"
 	"github.com/okstra/okstra/runtime/schema"
 )
 
@@ -113,6 +114,7 @@ var tables = map[string]func() string{
 	"blocks":   blocksTable,
 	"statuses": statusesTable,
 	"schemas":  schemasTable,
+	"events":   eventsTable,
 }
 
 // blocksTable is the reference of the language, block by block.
@@ -181,6 +183,20 @@ func statusesTable() string {
 			reasons = append(reasons, "`"+string(r)+"`")
 		}
 		fmt.Fprintf(&b, "| `%s` | %s |\n", s, strings.Join(reasons, " "))
+	}
+	return b.String()
+}
+
+// eventsTable lists the types of events and who appends them.
+func eventsTable() string {
+	var b strings.Builder
+	b.WriteString("| type | by | |\n|---|---|---|\n")
+	for _, k := range lead.EventTypes {
+		by := "okstra"
+		if k.Lead {
+			by = "the lead"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.Type, by, k.Description)
 	}
 	return b.String()
 }
