@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"reflect"
 
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/runtime/durable"
@@ -33,50 +34,43 @@ func Load(path string) (*State, error) {
 	return &s, nil
 }
 
-// Writer saves one run's state. It keeps the encoded form of dispatches that
-// have ended, which are most of a large run and do not change any more, so that
-// a write costs what changed. The zero value is ready.
+// Writer saves one run's state. It keeps the encoded form of what stands still,
+// which is most of a large run, so that a write costs what changed. The zero
+// value is ready.
 type Writer struct {
-	encoded map[*Dispatch]encodedDispatch
+	dispatches map[*Dispatch]*kept[Dispatch]
+	workers    map[string]*kept[Worker]
+	buf        []byte
 }
 
-// encodedDispatch is an ended dispatch as it was written, with everything that
-// may still change in one: whatever else it holds was settled with its status.
-type encodedDispatch struct {
-	status     plan.Status
-	reason     plan.Reason
-	detail     string
-	superseded string
-	closed     bool
-	uncounted  bool
-	json       json.RawMessage
+// kept is a value as it was when it was written, and how.
+type kept[T any] struct {
+	was  T
+	json []byte
 }
 
-func (e encodedDispatch) current(d *Dispatch) bool {
-	return e.status == d.Status && e.reason == d.Reason && e.detail == d.Detail && e.superseded == d.Superseded &&
-		e.closed == d.Closed && e.uncounted == d.Uncounted
-}
-
-// head is a state without its dispatches: the outer field hides the embedded
-// one of the same JSON name and is left out itself.
+// head is a state without its lists: the outer fields hide the embedded ones
+// of the same JSON names and are left out themselves.
 type head struct {
 	*State
+	Workers          *struct{} `json:"workers,omitempty"`
 	WorkerDispatches *struct{} `json:"workerDispatches,omitempty"`
 }
 
 // Save writes the state durably with the next serial. The caller holds the
 // run lock. On an error the file is as it was before, and so is the serial.
 func (w *Writer) Save(path string, s *State) error {
-	s.Serial++
-	b := bytes.TrimSuffix(encode(head{State: s}), []byte("}"))
-	b = append(b, `,"workerDispatches":[`...)
-	for i, d := range s.WorkerDispatches {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, w.encode(d)...)
+	if w.dispatches == nil {
+		w.dispatches, w.workers = map[*Dispatch]*kept[Dispatch]{}, map[string]*kept[Worker]{}
 	}
-	b = append(b, "]}\n"...)
+	s.Serial++
+	b := append(w.buf[:0], bytes.TrimSuffix(encode(head{State: s}), []byte("}"))...)
+	b = append(b, `,"workers":`...)
+	b = list(b, s.Workers, w.worker)
+	b = append(b, `,"workerDispatches":`...)
+	b = list(b, s.WorkerDispatches, w.dispatch)
+	b = append(b, "}\n"...)
+	w.buf = b
 	if err := durable.WriteFile(path, b, 0o600); err != nil {
 		s.Serial--
 		return fmt.Errorf("write team-state: %w", err)
@@ -84,20 +78,61 @@ func (w *Writer) Save(path string, s *State) error {
 	return nil
 }
 
-func (w *Writer) encode(d *Dispatch) json.RawMessage {
-	if !d.Status.Terminal() {
-		delete(w.encoded, d)
+func list[T any](b []byte, values []T, encode func(T) []byte) []byte {
+	b = append(b, '[')
+	for i, v := range values {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, encode(v)...)
+	}
+	return append(b, ']')
+}
+
+// dispatch keeps what waits or has ended. While a worker is on its way its
+// dispatch changes with every write, and in place.
+func (w *Writer) dispatch(d *Dispatch) []byte {
+	if d.Status != plan.StatusPlanned && !d.Status.Terminal() {
+		delete(w.dispatches, d)
 		return encode(d)
 	}
-	if e, ok := w.encoded[d]; ok && e.current(d) {
-		return e.json
+	if k, ok := w.dispatches[d]; ok && same(&k.was, d) {
+		return k.json
 	}
-	e := encodedDispatch{d.Status, d.Reason, d.Detail, d.Superseded, d.Closed, d.Uncounted, encode(d)}
-	if w.encoded == nil {
-		w.encoded = map[*Dispatch]encodedDispatch{}
+	k := &kept[Dispatch]{*d, encode(d)}
+	w.dispatches[d] = k
+	return k.json
+}
+
+func (w *Writer) worker(v Worker) []byte {
+	if k, ok := w.workers[v.WorkerKey]; ok && same(&k.was, &v) {
+		return k.json
 	}
-	w.encoded[d] = e
-	return e.json
+	k := &kept[Worker]{v, encode(v)}
+	w.workers[v.WorkerKey] = k
+	return k.json
+}
+
+// same compares field by field: pointers by what they point to, slices by being
+// the very same.
+func same[T any](a, b *T) bool {
+	x, y := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
+	for i := range x.NumField() {
+		f, g := x.Field(i), y.Field(i)
+		switch {
+		case f.Kind() == reflect.Slice:
+			if f.Len() != g.Len() || f.UnsafePointer() != g.UnsafePointer() {
+				return false
+			}
+			continue
+		case f.Kind() == reflect.Pointer && !f.IsNil() && !g.IsNil():
+			f, g = f.Elem(), g.Elem()
+		}
+		if !f.Equal(g) {
+			return false
+		}
+	}
+	return true
 }
 
 // encode panics on a value without a JSON form, which no type here holds.
@@ -165,7 +200,7 @@ func (s *State) FindRound(name string) *Round {
 
 // Project fills Workers, the lead's view, from the dispatches.
 func (s *State) Project() {
-	at := map[string]int{}
+	at := make(map[string]int, len(s.WorkerDispatches))
 	s.Workers = s.Workers[:0]
 	for _, d := range s.WorkerDispatches {
 		if d.Superseded != "" {

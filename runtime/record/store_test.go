@@ -35,9 +35,22 @@ func TestSaveSeesEveryChange(t *testing.T) {
 		"uncounted":  func(d *Dispatch) { d.Uncounted = true },
 		"violated":   func(d *Dispatch) { d.Status, d.Reason = plan.StatusContractViolated, plan.ReasonForbiddenAction },
 		"detail":     func(d *Dispatch) { d.Detail = "why" },
-		"again":      func(d *Dispatch) { *d = Dispatch{InvocationRef: d.InvocationRef, Status: plan.StatusPlanned} },
+		"retry": func(d *Dispatch) {
+			at := time.Date(2026, 1, 2, 3, 5, 0, 0, time.UTC)
+			d.Status, d.RetryAfter = plan.StatusPlanned, &at
+		},
+		"waits longer": func(d *Dispatch) {
+			at := time.Date(2026, 1, 2, 3, 6, 0, 0, time.UTC)
+			d.Status, d.RetryAfter = plan.StatusPlanned, &at
+		},
+		"usage": func(d *Dispatch) {
+			d.Status, d.Usage = plan.StatusCompleted, &plan.Usage{Source: "x"}
+		},
+		"paths": func(d *Dispatch) { d.CompletionPaths = []string{"a"} },
+		"again": func(d *Dispatch) { *d = Dispatch{InvocationRef: d.InvocationRef, Status: plan.StatusPlanned} },
 	} {
 		change(s.WorkerDispatches[1])
+		s.Project()
 		serial := s.Serial
 		if err := w.Save(path, s); err != nil {
 			t.Fatal(err)
