@@ -51,7 +51,11 @@ func TestRedact(t *testing.T) {
 		"key abcdef123 failed":                 "key [redacted] failed",
 		"1 error in /home/someone":             "1 error in /home/someone",
 		"Authorization: Bearer abc.def-ghi123": "Authorization: [redacted]",
-		"sk-ant-REDACTED and task-list":        "[redacted] and task-list",
+		"sk-ant-x1y2z3w4v5 and task-list":      "[redacted] and task-list",
+		"AKIAX1Y2Z3W4V5U6 and AIzax1y2z3w4v5":  "[redacted] and [redacted]",
+		"--dangerously-skip-permissions":       "--dangerously-skip-permissions",
+		"sk-learn-extra, pk_some_constraint":   "sk-learn-extra, pk_some_constraint",
+		"the bearer authentication failed":     "the bearer authentication failed",
 		"red \x1b[31malert\x1b[0m":             "red alert",
 	} {
 		if got := redact(in, env); got != want {

@@ -13,9 +13,10 @@ var secretName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)(key|token|secret|passw|credential|auth|cookie|private)`)
 })
 
-// secretText matches what looks like a credential wherever it stands.
+// secretText matches what looks like a credential wherever it stands. Words
+// look like one too (sk-learn, pk_name): a credential has digits.
 var secretText = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)(bearer\s+|\b(?:sk|pk|ghp|gho|ghs|xox[abps]|AIza|AKIA)[-_]?)[A-Za-z0-9._~+/=-]{8,}`)
+	return regexp.MustCompile(`(?i:bearer\s+|\b(?:sk|pk|ghp|gho|ghs|github_pat|xox[abps])[-_]|(?-i:\b(?:AIza|AKIA)))[A-Za-z0-9._~+/=-]{8,}`)
 })
 
 // shortest is the least length of a value that is taken for a secret: shorter
@@ -31,6 +32,11 @@ func redact(text string, env []string) string {
 			text = strings.ReplaceAll(text, value, "[redacted]")
 		}
 	}
-	text = secretText().ReplaceAllString(text, "[redacted]")
+	text = secretText().ReplaceAllStringFunc(text, func(found string) string {
+		if strings.ContainsAny(found, "0123456789") {
+			return "[redacted]"
+		}
+		return found
+	})
 	return providers.Clean(text)
 }

@@ -16,10 +16,23 @@ import (
 	"github.com/okstra/okstra/testscripts/modelserver"
 )
 
+// The stages of the inner process, in insideVar.
+const (
+	networked = "networked" // it is in its namespace, and may set it up
+	settled   = "settled"
+)
+
 // isolated runs the tests in a network namespace of loopback only, in a second
 // process of this test binary.
 func isolated(m *testing.M) int {
-	if os.Getenv(insideVar) == "1" {
+	switch os.Getenv(insideVar) {
+	case networked:
+		// This only comes back with an error.
+		if err := settleIn(); err != nil {
+			fmt.Fprintln(os.Stderr, "test the worker CLIs:", err)
+		}
+		return 1
+	case settled:
 		return inside(m)
 	}
 	code, err := outside()
@@ -53,13 +66,14 @@ func outside() (int, error) {
 	}
 	cmd := exec.Command(self, os.Args[1:]...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	cmd.Env = append(os.Environ(), insideVar+"=1", okstraVar+"="+okstra, binVar+"="+bin)
+	cmd.Env = append(os.Environ(), insideVar+"="+networked, okstraVar+"="+okstra, binVar+"="+bin)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
 	if os.Getuid() != 0 {
-		// The loopback device can only be set up by the root of a namespace.
+		// The user stays who they are, but may set the loopback device up.
 		cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER
-		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
-		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
+		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
+		cmd.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_NET_ADMIN}
 	}
 	// Pdeathsig follows the thread that started the process.
 	goruntime.LockOSThread()
@@ -97,11 +111,28 @@ func installed() (string, error) {
 	return bin, nil
 }
 
-func inside(m *testing.M) int {
+// settleIn readies the namespace, then begins the tests anew in this process
+// without the right to do so: programs that make sandboxes of their own refuse
+// to have any.
+func settleIn() error {
 	if err := loopbackUp(); err != nil {
-		fmt.Fprintln(os.Stderr, "test the worker CLIs:", err)
-		return 1
+		return err
 	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if err := os.Setenv(insideVar, settled); err != nil {
+		return err
+	}
+	goruntime.LockOSThread() // the rights are the thread's, and its are kept
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return fmt.Errorf("give the rights over the network up: %w", err)
+	}
+	return fmt.Errorf("begin the tests: %w", syscall.Exec(self, os.Args, os.Environ()))
+}
+
+func inside(m *testing.M) int {
 	scripts := modelserver.Scripts()
 	s, err := modelserver.Start(scripts, 0)
 	if err != nil {

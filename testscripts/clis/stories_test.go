@@ -195,11 +195,16 @@ override provider "gemini" {
 	}
 }
 
-// TestClaudeAsRoot: claude refuses to write as root outside a sandbox.
+// TestClaudeAsRoot: claude refuses to write as root outside a sandbox, and as
+// root only.
 func TestClaudeAsRoot(t *testing.T) {
 	p := newProject(t)
 	p.set("IS_SANDBOX", "")
 	w, _ := p.apply("write", "process", vars("claude", "story-write")...)
+	if os.Getuid() != 0 {
+		check(t, w, plan.StatusCompleted, plan.ReasonNone)
+		return
+	}
 	check(t, w, plan.StatusError, plan.ReasonCannotStart)
 	if !strings.Contains(w.Detail, "IS_SANDBOX") {
 		t.Errorf("detail does not say what to do: %s", w.Detail)
