@@ -464,19 +464,20 @@ func (l *loader) exists(path string) bool {
 	return err == nil
 }
 
-// readAtMost reads the first bytes of a regular file.
+// readAtMost reads the first bytes of a regular file. It looks before it opens:
+// to open a named pipe is to wait for a writer.
 func readAtMost(fsys afero.Fs, path string, most int64) ([]byte, error) {
-	f, err := fsys.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
+	info, err := fsys.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("this is not a regular file")
 	}
+	f, err := fsys.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, most))
 }

@@ -21,15 +21,20 @@ func (l *loader) locate() bool {
 	path := l.src.File
 	if path == "" {
 		var found []string
+		odd := ""
 		for _, name := range conventional {
 			info, err := l.src.Fs.Stat(filepath.Join(l.src.Dir, name))
-			if err == nil && info.IsDir() == (name == "okstra") {
+			switch {
+			case err != nil:
+			case info.IsDir() == (name == "okstra"):
 				found = append(found, name)
+			case info.IsDir():
+				odd = " (" + name + " is a folder.)"
 			}
 		}
 		switch len(found) {
 		case 0:
-			l.diags = append(l.diags, bare(SummaryNotFound, "There is no okstra.hcl, okstra.hcl.json or folder okstra/ in %s. Name a file or folder with -f, another working directory with -C, or write one with okstra init.", l.src.Dir))
+			l.diags = append(l.diags, bare(SummaryNotFound, "There is no okstra.hcl, okstra.hcl.json or folder okstra/ in %s.%s Name a file or folder with -f, another working directory with -C, or write one with okstra init.", l.src.Dir, odd))
 			return false
 		case 1:
 			path = found[0]

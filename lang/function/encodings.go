@@ -18,20 +18,20 @@ import (
 
 func encodingFunctions() []entry {
 	return []entry{
-		{"base64decode(text)", "The UTF-8 text that base64 text stands for.", withoutNUL(bounded(convertText(decodeBase64), nil))},
-		{"base64encode(text)", "The text in base64.", bounded(convertText(func(s string) (string, error) {
+		{"base64decode(text)", "The UTF-8 text that base64 text stands for.", withoutNUL(bounded(convertText("text", decodeBase64), nil))},
+		{"base64encode(text)", "The text in base64.", bounded(convertText("text", func(s string) (string, error) {
 			return base64.StdEncoding.EncodeToString([]byte(s)), nil
 		}), nil)},
 		{"csvdecode(text)", "A list of objects from CSV text whose first line holds the names.", withoutNUL(bounded(stdlib.CSVDecodeFunc, checkCSV))},
 		{"formatdate(spec, timestamp)", "A given RFC 3339 timestamp in another form, such as \"DD MMM YYYY\".", bounded(stdlib.FormatDateFunc, nil)},
 		{"jsondecode(text)", "The value that JSON text stands for.", withoutNUL(bounded(stdlib.JSONDecodeFunc, checkJSON))},
 		{"jsonencode(value)", "The value as JSON text.", bounded(stdlib.JSONEncodeFunc, nil)},
-		{"sha256(text)", "The SHA-256 of the text in hexadecimal digits.", bounded(convertText(func(s string) (string, error) {
+		{"sha256(text)", "The SHA-256 of the text in hexadecimal digits.", bounded(convertText("text", func(s string) (string, error) {
 			sum := sha256.Sum256([]byte(s))
 			return hex.EncodeToString(sum[:]), nil
 		}), nil)},
 		{"timeadd(timestamp, duration)", "A given RFC 3339 timestamp moved by a duration such as \"1h30m\".", bounded(stdlib.TimeAddFunc, nil)},
-		{"urlencode(text)", "The text in the form that a URL's query needs.", bounded(convertText(func(s string) (string, error) {
+		{"urlencode(text)", "The text in the form that a URL's query needs.", bounded(convertText("text", func(s string) (string, error) {
 			return url.QueryEscape(s), nil
 		}), nil)},
 		{"yamldecode(text)", "The value that YAML text stands for.", withoutNUL(bounded(ctyyaml.YAMLDecodeFunc, checkYAML))},
@@ -39,9 +39,10 @@ func encodingFunctions() []entry {
 	}
 }
 
-func convertText(f func(string) (string, error)) function.Function {
+// convertText makes a function of one text, called param in its diagnostics.
+func convertText(param string, f func(string) (string, error)) function.Function {
 	return function.New(&function.Spec{
-		Params: []function.Parameter{{Name: "text", Type: cty.String}},
+		Params: []function.Parameter{{Name: param, Type: cty.String}},
 		Type:   function.StaticReturnType(cty.String),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 			out, err := f(args[0].AsString())

@@ -14,10 +14,10 @@ import (
 // that work on paths.
 func worldFunctions(base string, files Files, env func(string) (string, bool)) []entry {
 	return []entry{
-		{"basename(path)", "The last part of a path.", bounded(convertText(func(s string) (string, error) { return filepath.Base(s), nil }), nil)},
-		{"dirname(path)", "A path without its last part.", bounded(convertText(func(s string) (string, error) { return filepath.Dir(s), nil }), nil)},
+		{"basename(path)", "The last part of a path.", bounded(convertText("path", func(s string) (string, error) { return filepath.Base(s), nil }), nil)},
+		{"dirname(path)", "A path without its last part.", bounded(convertText("path", func(s string) (string, error) { return filepath.Dir(s), nil }), nil)},
 		{"env(name)", "An environment variable; null where it is not set.", environment(env)},
-		{"file(path)", "The text of a file, relative to the file in which this stands.", bounded(convertText(func(path string) (string, error) {
+		{"file(path)", "The text of a file, relative to the file in which this stands.", bounded(convertText("path", func(path string) (string, error) {
 			src, err := files.ReadFile(base, path)
 			if err != nil {
 				return "", err
@@ -36,7 +36,7 @@ func worldFunctions(base string, files Files, env func(string) (string, bool)) [
 			},
 		})},
 		{"fileset(folder, pattern)", "The files below a folder that match a pattern such as \"**/*.md\", as a set of paths relative to the folder.", bounded(fileSet(base, files), nil)},
-		{"filesha256(path)", "The SHA-256 of a file in hexadecimal digits.", bounded(convertText(func(path string) (string, error) {
+		{"filesha256(path)", "The SHA-256 of a file in hexadecimal digits.", bounded(convertText("path", func(path string) (string, error) {
 			src, err := files.ReadFile(base, path)
 			if err != nil {
 				return "", err

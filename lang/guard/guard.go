@@ -22,7 +22,7 @@ func Check(src []byte, filename string) hcl.Diagnostics {
 		return hcl.Diagnostics{{
 			Severity: hcl.DiagError,
 			Summary:  "File too large",
-			Detail:   fmt.Sprintf("A definition file may have at most 1 MiB; this one has %d bytes. Split it over several files, or keep long texts in files of their own and read them with file(…).", len(src)),
+			Detail:   "A definition file may have at most 1 MiB, and this one is longer. Split it over several files, or keep long texts in files of their own and read them with file(…).",
 			Subject:  &hcl.Range{Filename: filename, Start: hcl.InitialPos, End: hcl.InitialPos},
 		}}
 	}

@@ -7,6 +7,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -197,7 +198,25 @@ func (s *session) main(ctx context.Context, args []string) error {
 	if err := c.count(len(operands)); err != nil {
 		return err
 	}
+	if err := s.checkDir(); err != nil {
+		return err
+	}
 	return run(ctx, s, operands)
+}
+
+// checkDir holds -C to be a folder.
+func (s *session) checkDir() error {
+	if s.globals.dir == s.env.Dir {
+		return nil
+	}
+	info, err := os.Stat(s.globals.dir)
+	if err != nil {
+		return fmt.Errorf("working directory: %w", err)
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("working directory %s is not a folder", s.globals.dir)
+	}
+	return nil
 }
 
 // openView makes the view that the flags so far ask for.

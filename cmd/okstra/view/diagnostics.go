@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/hashicorp/hcl/v2"
 )
 
@@ -178,7 +179,7 @@ func (n Diagnostic) lines(width int) []line {
 	head = append(head, span{st, n.Severity + ": "}, span{strong, n.Summary})
 	out := []line{head}
 	if s := n.Snippet; s != nil {
-		out = append(out, s.lines(st)...)
+		out = append(out, s.lines(st, width)...)
 	}
 	if n.Detail != "" {
 		out = append(out, wrapped(n.Detail, "  ", min(width, 100), plain)...)
@@ -188,12 +189,20 @@ func (n Diagnostic) lines(width int) []line {
 
 // lines draws the code with a caret line below. Both are measured after
 // cleaning, so the carets stand below what they mean whatever the source holds.
-func (s *Snippet) lines(st style) []line {
+// Of a line that is too wide for the screen the part around the place is shown.
+func (s *Snippet) lines(st style, width int) []line {
 	gutter := fmt.Sprintf("%5d | ", s.Line)
+	room := max(width-columns(gutter), 20)
 	before, at := Clean(s.Code[:s.Start]), Clean(s.Code[s.Start:s.End])
-	carets := strings.Repeat("^", max(columns(at), 1))
+	code := before + at + Clean(s.Code[s.End:])
+	if over := columns(before) - room/2; over > 0 && columns(code) > room {
+		code = ansi.TruncateLeft(code, over+1, "…")
+		before = ansi.TruncateLeft(before, over+1, "…")
+	}
+	code = ansi.Truncate(code, room, "…")
+	carets := strings.Repeat("^", min(max(columns(at), 1), max(room-columns(before), 1)))
 	return []line{
-		{{faint, gutter}, {plain, before + at + Clean(s.Code[s.End:])}},
+		{{faint, gutter}, {plain, code}},
 		{{faint, strings.Repeat(" ", 5) + " | "}, {plain, strings.Repeat(" ", columns(before))}, {st, carets}},
 	}
 }
