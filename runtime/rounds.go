@@ -272,7 +272,7 @@ func (s *session) beginBatch(r *plan.Round, batch string) error {
 		now := s.env.Now()
 		rec.BegunAt = &now
 	}
-	s.note(lead.Event{TS: s.env.Now(), Type: lead.RoundBegun, Phase: lead.PhaseOf(lead.RoundBegun, r.Kind), Round: r.Name, Message: fmt.Sprintf("beginning round %s", batch)})
+	s.note(lead.Event{TS: s.env.Now(), Type: lead.RoundBegun, Phase: lead.PhaseOf(lead.RoundBegun, r.Kind), Round: r.Name, Message: lead.Beginning(r.Name, batch)})
 	return nil
 }
 

@@ -30,7 +30,7 @@ func Expected(st *record.State, p *plan.Plan) []Event {
 	}
 	for _, r := range st.Rounds {
 		if r.BegunAt != nil {
-			add(RoundBegun, r.Name, "", "beginning round "+r.Batch, nil)
+			add(RoundBegun, r.Name, "", Beginning(r.Name, r.Batch), nil)
 		}
 		switch {
 		case r.Approval == nil:
@@ -57,6 +57,15 @@ func Expected(st *record.State, p *plan.Plan) []Event {
 		add(RunEnded, "", "", "the run is finished: "+st.Ended, nil)
 	}
 	return out
+}
+
+// Beginning is the message of round-begun. A batch that is not named after its
+// round is named itself.
+func Beginning(round, batch string) string {
+	if batch == round {
+		return "beginning round " + round
+	}
+	return "beginning " + batch
 }
 
 // SettledData is what a worker-settled event carries.
