@@ -21,8 +21,13 @@ func readBoot() string {
 	return strings.TrimSpace(string(b))
 }
 
-func read(pid int) (entry, error) {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+func read(pid int) (entry, error) { return readWith(pid, make([]byte, maxStat)) }
+
+// maxStat is more bytes than a stat line has.
+const maxStat = 1024
+
+func readWith(pid int, buf []byte) (entry, error) {
+	b, err := slurp("/proc/"+strconv.Itoa(pid)+"/stat", buf)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
 			return entry{}, ErrGone
@@ -30,6 +35,40 @@ func read(pid int) (entry, error) {
 		return entry{}, err
 	}
 	return parseStat(pid, b)
+}
+
+// slurp reads a file of /proc into buf, or into more where that is too small.
+// The process table is read at the end of every worker, and package os spends
+// more on a file than the kernel does on these.
+func slurp(path string, buf []byte) ([]byte, error) {
+	fd, err := ignoringEINTR(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(fd)
+	n := 0
+	for {
+		if n == len(buf) {
+			buf = append(buf, make([]byte, len(buf))...)
+		}
+		got, err := ignoringEINTR(func() (int, error) { return unix.Read(fd, buf[n:]) })
+		if err != nil {
+			return nil, &fs.PathError{Op: "read", Path: path, Err: err}
+		}
+		if got == 0 {
+			return buf[:n], nil
+		}
+		n += got
+	}
+}
+
+func ignoringEINTR(call func() (int, error)) (int, error) {
+	for {
+		n, err := call()
+		if !errors.Is(err, unix.EINTR) {
+			return n, err
+		}
+	}
 }
 
 // parseStat reads /proc/PID/stat. The command name stands in parentheses and
@@ -40,9 +79,18 @@ func parseStat(pid int, b []byte) (entry, error) {
 		return entry{}, fmt.Errorf("process %d: no command name in its stat line", pid)
 	}
 	// Counted from the state, which is field 3 of the whole line.
-	fields := bytes.Fields(b[end+1:])
-	if len(fields) < 20 {
-		return entry{}, fmt.Errorf("process %d: stat line of %d fields", pid, len(fields)+2)
+	const last = 22 // the last field that is looked at
+	var fields [last - 2][]byte
+	n := 0
+	for field := range bytes.FieldsSeq(b[end+1:]) {
+		if n == len(fields) {
+			break
+		}
+		fields[n] = field
+		n++
+	}
+	if n < len(fields) {
+		return entry{}, fmt.Errorf("process %d: stat line of %d fields", pid, n+2)
 	}
 	e := entry{Identity: Identity{PID: pid}}
 	var err error
@@ -69,13 +117,14 @@ func list() []entry {
 	}
 	defer d.Close()
 	names, _ := d.Readdirnames(-1)
-	var out []entry
+	out := make([]entry, 0, len(names))
+	buf := make([]byte, maxStat)
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
 		if err != nil {
 			continue
 		}
-		if e, err := read(pid); err == nil {
+		if e, err := readWith(pid, buf); err == nil {
 			out = append(out, e)
 		}
 	}
@@ -84,7 +133,7 @@ func list() []entry {
 
 // carries reads the environment that the process was started with.
 func carries(pid int, claim string) bool {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	b, err := slurp("/proc/"+strconv.Itoa(pid)+"/environ", make([]byte, 8<<10))
 	if err != nil {
 		return false
 	}
