@@ -49,8 +49,13 @@ func try(path string, flag, how int) (*Lock, error) {
 	return nil, fmt.Errorf("lock %s: %w", path, err)
 }
 
-// Close gives the lock back.
-func (l *Lock) Close() error { return l.f.Close() }
+// Close gives the lock back. Closing the file alone would not do it yet where
+// another goroutine is just starting a program: until that is executed, it has
+// the file open too.
+func (l *Lock) Close() error {
+	err := unix.Flock(int(l.f.Fd()), unix.LOCK_UN)
+	return errors.Join(err, l.f.Close())
+}
 
 // File is the open lock file, for handing it to another program.
 func (l *Lock) File() *os.File { return l.f }
