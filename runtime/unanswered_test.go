@@ -37,10 +37,10 @@ func (l *losing) Start(ctx context.Context, launches []backends.Launch) []backen
 }
 
 // cmuxRig is a rig whose lead sits in a cmux of its own.
-func cmuxRig(t *testing.T) (*rig, *cmuxtest.Server, *losing) {
+func cmuxRig(t *testing.T, version string) (*rig, *cmuxtest.Server, *losing) {
 	t.Helper()
 	r := newRig(t)
-	server, err := cmuxtest.New(cmuxtest.Options{})
+	server, err := cmuxtest.New(cmuxtest.Options{Version: version})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func cmuxRig(t *testing.T) (*rig, *cmuxtest.Server, *losing) {
 	l := &losing{
 		Backend: cmux.New(cmux.Options{
 			Getenv: cmuxtest.Getenv(server.LeadEnv()), ProjectRoot: r.root, Dir: filepath.Join(server.Dir(), "okstra"),
-			TTY: "/dev/null", CallTimeout: time.Second,
+			TTY: "/dev/null", CallTimeout: time.Second, CloseWait: 300 * time.Millisecond,
 		}),
 		lose: func() {
 			server.Set(func(f *cmuxtest.Faults) { f.Lose, f.ListLag = "surface.split", 1<<20 })
@@ -103,7 +103,7 @@ func (r *rig) teardown() {
 // The supervisor runs although nobody was told where: it says so itself.
 func TestCmuxAnswerLost(t *testing.T) {
 	t.Parallel()
-	r, server, l := cmuxRig(t)
+	r, server, l := cmuxRig(t, "")
 	out := r.apply(t.Context(), r.one("cmux"))
 	if !errors.Is(l.first[0].Err, backends.ErrUnanswered) || l.first[0].Handle.Pane != "" {
 		t.Fatalf("the answer was not lost: %+v", l.first[0])
@@ -123,7 +123,7 @@ func TestCmuxAnswerLost(t *testing.T) {
 // one does the work.
 func TestCmuxRequestLost(t *testing.T) {
 	t.Parallel()
-	r, server, l := cmuxRig(t)
+	r, server, l := cmuxRig(t, "")
 	l.lose = func() { server.Set(func(f *cmuxtest.Faults) { f.Drop = "surface.split" }) }
 	p := r.one("cmux")
 	p.Rounds[0].Workers[0].Limits.Start = plan.Duration(time.Second)
@@ -139,7 +139,7 @@ func TestCmuxRequestLost(t *testing.T) {
 // same attempt is started again, by another runner.
 func TestCmuxLeftoverIsClosedFirst(t *testing.T) {
 	t.Parallel()
-	r, server, l := cmuxRig(t)
+	r, server, l := cmuxRig(t, "")
 	lose, found := l.lose, l.found
 	ctx, cancel := context.WithCancel(t.Context())
 	l.lose = func() { server.Set(func(f *cmuxtest.Faults) { f.Cold = true }); lose() }
@@ -155,6 +155,29 @@ func TestCmuxLeftoverIsClosedFirst(t *testing.T) {
 	r.completed(r.apply(t.Context(), r.one("cmux")), 1)
 	if surfaces := server.Surfaces(); len(surfaces) != 2 || surfaces[1].ID == cold {
 		t.Errorf("the cold surface was %s, there are %+v", cold, surfaces)
+	}
+	r.teardown()
+}
+
+// A surface was made, got no process, and could not be closed at first: it is
+// closed before another attempt does the work.
+func TestCmuxHalfMade(t *testing.T) {
+	t.Parallel()
+	r, server, l := cmuxRig(t, "0.64.3")
+	l.lose = func() {
+		server.Set(func(f *cmuxtest.Faults) { f.Fail, f.CloseIgnored = "surface.respawn", 2 })
+	}
+	l.found = func() { server.Set(func(f *cmuxtest.Faults) { f.Fail = "" }) }
+	out := r.apply(t.Context(), r.one("cmux"))
+	if h := l.first[0].Handle; l.first[0].Err == nil || h.Pane == "" {
+		t.Fatalf("nothing was half made: %+v", l.first[0])
+	}
+	r.completed(out, 2)
+	if d := out.State.WorkerDispatches[0]; d.Reason != plan.ReasonNotStarted || !d.Closed {
+		t.Errorf("the half-made start is %s/%s, closed %v", d.Status, d.Reason, d.Closed)
+	}
+	if n := len(server.Surfaces()); n != 2 {
+		t.Errorf("%d surfaces, want the lead's and one", n)
 	}
 	r.teardown()
 }
