@@ -26,7 +26,8 @@ type UsageRow struct {
 	Provider string      `json:"provider,omitempty"`
 	Model    string      `json:"model,omitempty"`
 	Usage    *plan.Usage `json:"usage"`
-	Unknown  int         `json:"unknown,omitempty"` // of a sum: attempts that reported nothing
+	Unknown  int         `json:"unknown,omitempty"`     // of a sum: attempts that reported nothing
+	Uncosted int         `json:"costUnknown,omitempty"` // of a sum: attempts that reported no cost
 }
 
 // Usage sums up what the workers of a recorded run reported.
@@ -74,6 +75,9 @@ func sumRow(name string, usages []*plan.Usage) UsageRow {
 	for _, u := range usages {
 		if u.Source == plan.UsageUnavailable {
 			row.Unknown++
+		}
+		if u.USD == nil {
+			row.Uncosted++
 		}
 	}
 	return row

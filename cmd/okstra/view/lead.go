@@ -87,7 +87,10 @@ func (v *View) Usage(r *runtime.UsageReport) error {
 				attempt = fmt.Sprint(row.Attempt)
 			}
 			if row.Unknown > 0 {
-				source = fmt.Sprintf("%d not reported", row.Unknown)
+				source = strings.TrimSuffix(source, "+"+plan.UsageUnavailable) + fmt.Sprintf("; %d not reported", row.Unknown)
+			}
+			if row.Uncosted > 0 && u.USD != nil {
+				source += fmt.Sprintf("; cost of %d not reported", row.Uncosted)
 			}
 			cells := []span{{st, row.Name}, {plain, attempt}}
 			if u.Source == plan.UsageUnavailable {
