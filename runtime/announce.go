@@ -15,7 +15,7 @@ const announceEvery = time.Second
 
 // announceLast is how long the end of a session waits for its last word to be
 // shown.
-const announceLast = 2 * time.Second
+const announceLast = 3 * time.Second
 
 // announcer shows where a run stands outside its panes. It works beside the
 // session: only the newest word counts, what cannot be shown is dropped, and

@@ -41,6 +41,7 @@ func TestSameRecordsOnEveryBackend(t *testing.T) {
 	}
 	for _, r := range runs {
 		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
 			// One folder for all: digests of prompts and plans hold its path.
 			p := newProject(t, r.project, r.taskType)
 			env := p.env

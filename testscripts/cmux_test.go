@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -51,10 +52,25 @@ func (a *cmuxApps) server(ts *testscript.TestScript) *cmuxtest.Server {
 }
 
 // look prints what a person would see: the surfaces with their sizes, whether
-// the lead has the focus, the sidebar and the notifications.
+// the lead has the focus, the sidebar and the notifications. With a pattern it
+// waits until a line of that matches.
 func (a *cmuxApps) look(ts *testscript.TestScript, neg bool, args []string) {
-	plainUse(ts, neg, len(args) == 0, "cmuxlook")
+	plainUse(ts, neg, len(args) <= 1, "cmuxlook [PATTERN]")
 	server := a.server(ts)
+	seen := sight(server)
+	if len(args) == 1 {
+		re, err := regexp.Compile("(?m)" + args[0])
+		ts.Check(err)
+		until(ts, args[0]+" in cmux", func() (bool, string) {
+			seen = sight(server)
+			return re.MatchString(seen), seen
+		})
+	}
+	_, err := ts.Stdout().Write([]byte(seen))
+	ts.Check(err)
+}
+
+func sight(server *cmuxtest.Server) string {
 	var b strings.Builder
 	lead := server.Lead()
 	for _, sf := range server.Surfaces() {
@@ -75,8 +91,7 @@ func (a *cmuxApps) look(ts *testscript.TestScript, neg bool, args []string) {
 	for _, n := range server.Notifications() {
 		fmt.Fprintf(&b, "notification %v: %v\n", n["title"], n["body"])
 	}
-	_, err := ts.Stdout().Write([]byte(b.String()))
-	ts.Check(err)
+	return b.String()
 }
 
 // lose makes cmux lose the answer of the next request of a method.
