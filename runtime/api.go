@@ -29,6 +29,10 @@ type Env struct {
 	Now      func() time.Time
 	// Secret fills sensitive variables in worker environments; nil knows none.
 	Secret func(variable string) (string, bool)
+	// Catalog compiles workers of version 1 manifests, whose commands are those
+	// of the catalog's providers: one for each, its role and provider as asked,
+	// in rounds that mean nothing. nil refuses such manifests.
+	Catalog func(run paths.Run, workers []lead.WorkerV1) (*plan.Plan, error)
 }
 
 // Errors that callers tell apart. Exit codes: contract section 13.

@@ -99,6 +99,9 @@ func begin(ctx context.Context, env Env, o ApplyOptions) (*session, *Outcome, er
 		if st, err = record.Load(run.TeamState()); err != nil {
 			return nil, nil, err
 		}
+		if err := ofDefinition(run); err != nil {
+			return nil, nil, err
+		}
 		if rec, err = observe(run, st); err != nil {
 			return nil, nil, err
 		}
@@ -179,6 +182,19 @@ func (s *session) anyFailed() bool {
 	return slices.ContainsFunc(s.state.WorkerDispatches, func(d *record.Dispatch) bool {
 		return d.Superseded == "" && d.Status.Terminal() && d.Status != plan.StatusCompleted
 	})
+}
+
+// ofDefinition refuses a run that a version 1 manifest described: no definition
+// can go on with it.
+func ofDefinition(run paths.Run) error {
+	m, err := lead.ReadManifest(run.Manifest())
+	if err != nil {
+		return err
+	}
+	if m.Identity() == 1 {
+		return &Refusal{What: fmt.Sprintf("run %s is of a version 1 run manifest", run.Ref()), Remedy: "go on with okstra team, or start another with okstra apply --new"}
+	}
+	return nil
 }
 
 func leadRuntimeOf(p *plan.Plan) string {

@@ -42,7 +42,8 @@ func (s *session) enlist(j *job, attempt, allowance int, notBefore *time.Time) *
 		kind = string(jobs.KindRetry)
 	}
 	invocation := paths.InvocationRef(w.AssignmentRef, j.batch, attempt)
-	prompt := Prompt(s.plan, j.round, w, a, kind, j.extra)
+	// A prompt that cannot be read fails when it is prepared.
+	prompt, _ := s.promptText(j, a, kind)
 	s.pin(w)
 	rel := func(p string) string { return relative(s.run.Root, p) }
 	d := &record.Dispatch{
@@ -53,6 +54,9 @@ func (s *session) enlist(j *job, attempt, allowance int, notBefore *time.Time) *
 		Digests:    record.DispatchDigests{Digests: w.Digests, Prompt: plan.DigestBytes([]byte(prompt))},
 		PromptPath: rel(a.Prompt()), StatusPath: rel(a.Status()), LaunchPath: rel(a.Launch()), ResultPath: rel(a.Result()),
 		Tag: tag(s.state, invocation), Limits: w.Limits, CreatedAt: s.env.Now(), RetryAfter: notBefore,
+	}
+	if w.Given != nil {
+		d.WorkerID, d.AssignmentRef, d.RoleExecutionRef, d.ParticipantRef = w.Key, "", "", ""
 	}
 	for _, c := range s.launchRecord(j, d, a, nil).CompletionPaths() {
 		d.CompletionPaths = append(d.CompletionPaths, rel(c.Path))
@@ -118,7 +122,10 @@ type preparation struct {
 func (s *session) prepare(j *job, d *record.Dispatch) (*preparation, error) {
 	w := j.worker
 	a := attemptFiles(s.run, w, j.batch, d.Attempt)
-	prompt := Prompt(s.plan, j.round, w, a, d.Kind, j.extra)
+	prompt, err := s.promptText(j, a, d.Kind)
+	if err != nil {
+		return nil, err
+	}
 	fill := filler(a, prompt)
 	var argv []string
 	for _, t := range w.Argv {
@@ -184,8 +191,10 @@ func (p *preparation) write() error {
 			return err
 		}
 	}
-	if err := durable.WriteFile(p.files.Prompt(), []byte(p.prompt), 0o600); err != nil {
-		return err
+	if p.files.GivenPrompt == "" {
+		if err := durable.WriteFile(p.files.Prompt(), []byte(p.prompt), 0o600); err != nil {
+			return err
+		}
 	}
 	if err := launch.WriteEnv(p.files.Env(), &launch.Env{SchemaVersion: launch.EnvSchemaVersion, Env: p.env}); err != nil {
 		return err

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -11,10 +12,27 @@ import (
 
 // attemptFiles names the files of one attempt of a worker in a batch.
 func attemptFiles(run paths.Run, w *plan.Worker, batch string, attempt int) paths.Attempt {
-	return paths.Attempt{
+	a := paths.Attempt{
 		Run: run, Batch: batch, Stem: paths.Stem(w.Role, w.Duty, w.ParticipantRef, w.EachKey), Number: attempt,
-		Report: batch == paths.ReportWriterBatch,
+		Report: batch == paths.ReportWriterBatch && w.Given == nil,
 	}
+	if g, ok := w.Given[plan.GivenKey(batch, attempt)]; ok {
+		a.GivenPrompt, a.GivenResult = absolute(run.Root, g.Prompt), absolute(run.Root, g.Result)
+	}
+	return a
+}
+
+// promptText is the prompt of an attempt of a job: rendered or, where a version
+// 1 manifest brings the prompt with it, what stands in its file.
+func (s *session) promptText(j *job, a paths.Attempt, kind string) (string, error) {
+	if a.GivenPrompt == "" {
+		return Prompt(s.plan, j.round, j.worker, a, kind, j.extra), nil
+	}
+	b, err := os.ReadFile(a.GivenPrompt)
+	if err != nil {
+		return "", fmt.Errorf("read prompt: %w", err)
+	}
+	return string(b), nil
 }
 
 // filler replaces a template's references by the paths of one attempt. Text of

@@ -27,7 +27,7 @@ func (s *session) settle(statusPath string, f *flight, st *sidecar.Status) {
 	f.settling = true
 	launchPath := absolute(s.run.Root, f.d.LaunchPath)
 	s.background(func() func() {
-		e, err := examine(launchPath, statusPath)
+		e, err := examine(s.run.Root, launchPath, statusPath)
 		return func() {
 			s.forget(statusPath)
 			if err != nil {
@@ -47,7 +47,7 @@ type evidence struct {
 }
 
 // examine reads the files of one ended attempt.
-func examine(launchPath, statusPath string) (evidence, error) {
+func examine(root, launchPath, statusPath string) (evidence, error) {
 	rec, err := launch.Read(launchPath)
 	if err != nil {
 		return evidence{}, err
@@ -60,7 +60,7 @@ func examine(launchPath, statusPath string) (evidence, error) {
 	if err != nil {
 		return evidence{}, fmt.Errorf("status sidecar %s: %w", statusPath, err)
 	}
-	return evidence{sidecar: st, digest: plan.DigestBytes(raw), found: sidecar.Gather(rec, Validate)}, nil
+	return evidence{sidecar: st, digest: plan.DigestBytes(raw), found: sidecar.Gather(rec.At(root), Validate)}, nil
 }
 
 // conclude writes what the completion rule says into the record.
@@ -170,7 +170,7 @@ func (s *session) end(d *record.Dispatch, status plan.Status, reason plan.Reason
 // retry enlists the next attempt of a failed dispatch where its policy says so.
 func (s *session) retry(d *record.Dispatch, retryAfter *plan.Duration) {
 	j := s.work[d.WorkerKey]
-	if j == nil || s.stopping || d.Status == plan.StatusCompleted || d.Status == plan.StatusNotRun {
+	if j == nil || j.worker.Given != nil || s.stopping || d.Status == plan.StatusCompleted || d.Status == plan.StatusNotRun {
 		return
 	}
 	w := j.worker

@@ -92,9 +92,10 @@ func TeamDispatch(ctx context.Context, env Env, o DispatchOptions) (*DispatchRep
 	report := &DispatchReport{Batch: b.name, Kind: string(b.kind), DryRun: o.DryRun}
 	if o.DryRun {
 		for _, key := range b.order {
-			inv := jobs.Derive(s.run, b.round, b.work[key].worker, b.name, s.attemptFor(b, key))
-			report.Workers = append(report.Workers, Dispatched{WorkerKey: key, Label: b.work[key].worker.Label, InvocationRef: inv.Ref, Status: plan.StatusPlanned,
-				PromptPath: inv.Files.Prompt(), ResultPath: inv.Files.Result()})
+			w, attempt := b.work[key].worker, s.attemptFor(b, key)
+			files := attemptFiles(s.run, w, b.name, attempt)
+			report.Workers = append(report.Workers, Dispatched{WorkerKey: key, Label: w.Label, InvocationRef: paths.InvocationRef(w.AssignmentRef, b.name, attempt),
+				Status: plan.StatusPlanned, PromptPath: files.Prompt(), ResultPath: files.Result()})
 		}
 		report.Outcome = s.outcome(0, fmt.Sprintf("%d workers of batch %s would start.", len(b.order), b.name))
 		return report, nil
@@ -114,6 +115,11 @@ func TeamDispatch(ctx context.Context, env Env, o DispatchOptions) (*DispatchRep
 // dispatchBatch records a batch and releases its first workers.
 func (s *session) dispatchBatch(ctx context.Context, b *batch) error {
 	s.work = b.work
+	if s.manifest.Identity() == 1 {
+		if err := s.writePlanV1(); err != nil {
+			return err
+		}
+	}
 	if err := s.beginBatch(b.round, b.name); err != nil {
 		return err
 	}
@@ -188,6 +194,9 @@ func TeamAwait(ctx context.Context, env Env, o TeamOptions, timeout time.Duratio
 			return nil, err
 		}
 	}
+	if s.manifest.Identity() == 1 {
+		return s.wrapUpV1()
+	}
 	return s.wrapUp()
 }
 
@@ -220,7 +229,7 @@ func (s *session) workOf(name string) (batchWork, error) {
 		if !inRound(r, name) {
 			continue
 		}
-		if n, ok := jobs.Kind(name).Reverify(); ok {
+		if n, ok := jobs.Kind(name).Reverify(); ok && r.Kind == plan.RoundReverify {
 			rp, err := s.fixedRoundPlan(r, n)
 			if err != nil {
 				return nil, err
@@ -390,7 +399,13 @@ func (o TeamOptions) take(env Env, run paths.Run, m *lead.Manifest, dry bool) (*
 			return nil, err
 		}
 	}
-	s, err := takeRun(env, run, lock, o.Progress)
+	open, unrecorded := takeRun, m.Identity() == 1 && !exists(run.TeamState())
+	if unrecorded {
+		open = func(env Env, run paths.Run, lock *durable.Lock, progress Progress) (*session, error) {
+			return beginV1(env, run, m, lock, progress)
+		}
+	}
+	s, err := open(env, run, lock, o.Progress)
 	if err != nil {
 		return nil, err
 	}
@@ -399,7 +414,7 @@ func (o TeamOptions) take(env Env, run paths.Run, m *lead.Manifest, dry bool) (*
 		s.close()
 		return nil, &Refusal{What: fmt.Sprintf("run %s is finished (%s)", run.Ref(), s.state.Ended), Remedy: "start another with okstra apply --new " + s.state.RunName}
 	}
-	if dry {
+	if dry || unrecorded {
 		return s, nil
 	}
 	if err := os.Remove(run.Stop()); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -435,6 +450,8 @@ func (s *session) batchOf(ctx context.Context, o DispatchOptions) (*batch, *Outc
 	var b *batch
 	var err error
 	switch {
+	case s.manifest.Identity() == 1:
+		b, err = s.batchV1(o)
 	case o.JobsFile != "":
 		b, err = s.batchFromFile(o)
 	case len(o.Workers) > 0:

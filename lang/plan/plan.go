@@ -1,6 +1,9 @@
 package plan
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Format is the version of the plan's JSON form.
 const Format = "okstra.plan/1"
@@ -178,7 +181,21 @@ type Worker struct {
 	Title        string              `json:"title"`
 	Digests      Digests             `json:"digests"`
 	Origins      map[string]Position `json:"origins"` // attribute → where its value was written
+
+	// Given are files that a run manifest of version 1 brings with it, by
+	// GivenKey; nil where okstra names all files itself.
+	Given map[string]Given `json:"given,omitempty"`
 }
+
+// Given are the files of one attempt of a version 1 worker, relative to the
+// project root.
+type Given struct {
+	Prompt string `json:"prompt"`
+	Result string `json:"result"`
+}
+
+// GivenKey names an attempt in Worker.Given.
+func GivenKey(batch string, attempt int) string { return fmt.Sprintf("%s#%d", batch, attempt) }
 
 // Program is the file that argv[0] resolved to. ModTime is RFC 3339 with
 // nanoseconds. A program that was not found has an empty Path and a Problem.

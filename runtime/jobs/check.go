@@ -299,6 +299,9 @@ func (f *file) checkV1(c Context) []Job {
 	seen := map[string]int{}
 	named := map[string]string{}
 	for _, d := range c.Dispatches {
+		if d.Status == plan.StatusNotRun {
+			continue // it stands in nobody's way
+		}
 		named[c.resolve(d.PromptPath)], named[c.resolve(d.ResultPath)] = d.InvocationRef, d.InvocationRef
 	}
 	for _, e := range f.entries {

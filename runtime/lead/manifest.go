@@ -313,6 +313,9 @@ func ParseManifest(data []byte) (*Manifest, error) {
 	return m, m.checkV2()
 }
 
+// workerID is what can stand in an invocation, on a command line and on a screen.
+var workerID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+
 func (m *Manifest) checkV1() error {
 	var errs []error
 	if len(m.Workers) == 0 {
@@ -326,6 +329,9 @@ func (m *Manifest) checkV1() error {
 			if f.value == "" {
 				errs = append(errs, fmt.Errorf("workers[%d] has no %s", i, f.name))
 			}
+		}
+		if w.WorkerID != "" && !workerID.MatchString(w.WorkerID) {
+			errs = append(errs, fmt.Errorf("workers[%d] has the workerId %q; it begins with a letter or digit and holds those and ._-", i, w.WorkerID))
 		}
 		if w.WorkerID != "" && seen[w.WorkerID] {
 			errs = append(errs, fmt.Errorf("workers[%d] repeats the workerId %q", i, w.WorkerID))

@@ -161,6 +161,7 @@ func (s *session) engine(projectRoot string, secret lang.Secrets) runtime.Env {
 		Backends: s.env.Backends(s.env, projectRoot),
 		Now:      s.env.Now,
 		Secret:   secret,
+		Catalog:  s.catalogWorkers,
 	}
 }
 

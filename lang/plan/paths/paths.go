@@ -127,6 +127,9 @@ type Attempt struct {
 	Number int    // from 1
 	// Report is set for the report-writer, whose result is the narrative.
 	Report bool
+	// GivenPrompt and GivenResult are absolute paths that a run manifest of
+	// version 1 brings with it; empty where the rules here name the files.
+	GivenPrompt, GivenResult string
 }
 
 func suffix(attempt int) string {
@@ -138,6 +141,9 @@ func suffix(attempt int) string {
 
 // Prompt is the attempt's prompt; its companions are named after it.
 func (a Attempt) Prompt() string {
+	if a.GivenPrompt != "" {
+		return a.GivenPrompt
+	}
 	return a.Run.join("prompts", a.Batch, a.Stem+"-"+a.Run.tail()+suffix(a.Number)+".md")
 }
 
@@ -157,7 +163,12 @@ func (a Attempt) result(token, ext string) string {
 
 // WorkerResult is the file with the -worker- token: the result of a worker, or
 // the pointer to the narrative of a report-writer.
-func (a Attempt) WorkerResult() string { return a.result("-worker-", ".md") }
+func (a Attempt) WorkerResult() string {
+	if a.GivenResult != "" {
+		return a.GivenResult
+	}
+	return a.result("-worker-", ".md")
+}
 
 // Result is what the worker itself writes (OKSTRA_RESULT).
 func (a Attempt) Result() string {
