@@ -61,6 +61,7 @@ func Compile(def *Definition, name string, opts CompileOptions) (*Compiled, hcl.
 		return nil, hcl.Diagnostics{bare(SummaryNoRun, "There is no run %q in this definition.%s", name, meant(name, names(def.runs)))}
 	}
 	def.reader.read = maps.Clone(def.base.files)
+	def.reader.looked = maps.Clone(def.base.looked)
 	def.eval.env = maps.Clone(def.base.env)
 	def.eval.fresh()
 	c := &compiler{

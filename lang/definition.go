@@ -22,8 +22,9 @@ type head struct {
 
 // reads is what was read up to some point.
 type reads struct {
-	files map[string]plan.InputFile
-	env   map[string]plan.InputFile
+	files  map[string]plan.InputFile
+	looked map[string]plan.InputFile
+	env    map[string]plan.InputFile
 }
 
 // Runs describes the definition's own runs, in the order in which they are
@@ -167,7 +168,7 @@ func (l *loader) heads() {
 	}
 	l.diags = append(l.diags, r.diags...)
 	l.diags = append(l.diags, d.eval.take()...)
-	d.base = reads{files: maps.Clone(d.reader.read), env: maps.Clone(d.eval.env)}
+	d.base = reads{files: maps.Clone(d.reader.read), looked: maps.Clone(d.reader.looked), env: maps.Clone(d.eval.env)}
 }
 
 // task works out the task of a run.

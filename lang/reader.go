@@ -28,11 +28,14 @@ type reader struct {
 	root  string
 	roots []string // with the folders of links resolved
 	read  map[string]plan.InputFile
-	cache map[string][]byte
+	// looked holds answers that came from folders and not from a file's content:
+	// what a pattern matched, whether a file is there. They are inputs too.
+	looked map[string]plan.InputFile
+	cache  map[string][]byte
 }
 
 func newReader(fsys afero.Fs, root string, folders []string) *reader {
-	r := &reader{fsys: fsys, root: root, read: map[string]plan.InputFile{}, cache: map[string][]byte{}}
+	r := &reader{fsys: fsys, root: root, read: map[string]plan.InputFile{}, looked: map[string]plan.InputFile{}, cache: map[string][]byte{}}
 	for _, dir := range append([]string{root}, folders...) {
 		r.roots = append(r.roots, dir)
 		// A project may itself stand behind a link.
@@ -186,11 +189,20 @@ func (r *reader) Exists(base, p string) (bool, error) {
 	info, err := r.fsys.Stat(full)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		r.look(full, "")
 		return false, nil
 	case err != nil:
 		return false, plainError(err)
 	}
-	return info.Mode().IsRegular(), nil
+	there := info.Mode().IsRegular()
+	r.look(full, plan.Digest(there))
+	return there, nil
+}
+
+// look records an answer that came from a folder.
+func (r *reader) look(full, digest string) {
+	name := r.relative(full)
+	r.looked[name] = plan.InputFile{Kind: plan.InputDefinition, Path: name, Digest: digest}
 }
 
 // maxVisited bounds the files and folders that one pattern may look at.
@@ -219,7 +231,9 @@ func (r *reader) Glob(base, pattern string) ([]string, error) {
 	if err := g.walk(full, "", parts); err != nil {
 		return nil, err
 	}
-	return names(g.found), nil
+	found := names(g.found)
+	r.look(filepath.Join(full, filepath.FromSlash(pattern)), plan.Digest(found))
+	return found, nil
 }
 
 type globber struct {
@@ -295,11 +309,17 @@ func (g *globber) entry(full, sub, name string, info fs.FileInfo, linked bool, p
 	return nil
 }
 
-// inputs lists what was read, sorted by path.
+// inputs lists what was read and looked at. A file that was read is named once:
+// its content says that it is there.
 func (r *reader) inputs() []plan.InputFile {
-	out := make([]plan.InputFile, 0, len(r.read))
+	out := make([]plan.InputFile, 0, len(r.read)+len(r.looked))
 	for _, name := range names(r.read) {
 		out = append(out, r.read[name])
+	}
+	for _, name := range names(r.looked) {
+		if _, read := r.read[name]; !read {
+			out = append(out, r.looked[name])
+		}
 	}
 	return out
 }
