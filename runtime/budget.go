@@ -2,6 +2,8 @@ package runtime
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 	"time"
 
 	"github.com/okstra/okstra/lang/plan"
@@ -39,11 +41,15 @@ func (s *session) affordable(w *plan.Worker, batch string) string {
 	if b.USD != nil {
 		next := worstUSD(w)
 		if sp.usd+next > *b.USD {
-			return fmt.Sprintf("budget: %.2f of %.2f USD are used or reserved, and this start may use %.2f", sp.usd, *b.USD, next)
+			return fmt.Sprintf("budget: %s of %s USD are used or reserved, and this start may use %s", usd(sp.usd), usd(*b.USD), usd(next))
 		}
 	}
 	return ""
 }
+
+// usd writes an amount to the hundredth of a cent: a start may cost less than
+// a cent.
+func usd(amount float64) string { return strconv.FormatFloat(math.Round(amount*1e4)/1e4, 'f', -1, 64) }
 
 // spending is what a run has used so far.
 type spending struct {
