@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"unicode/utf8"
 
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/lang/plan/paths"
@@ -20,6 +21,10 @@ import (
 // it is a snapshot.
 func Observe(ctx context.Context, env Env, p *plan.Plan) (*plan.Recorded, error) {
 	run := paths.Run{Root: p.ProjectRoot, Task: p.Run.Task, TaskType: p.Run.TaskType}
+	if !utf8.ValidString(p.ProjectRoot) {
+		// Records are JSON, which holds nothing else.
+		return nil, fmt.Errorf("the path of the project, %q, is not UTF-8; move the project to one that is", p.ProjectRoot)
+	}
 	if err := findReport(p); err != nil {
 		return nil, err
 	}

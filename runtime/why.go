@@ -133,6 +133,7 @@ func gatherEvidence(run paths.Run, d *record.Dispatch, ex *Explanation) {
 	}
 	if rec, err := launch.Read(absolute(run.Root, d.LaunchPath)); err == nil {
 		say("command: %s in %s", strings.Join(quoted(rec.Argv), " "), rec.Dir)
+		rec = rec.At(run.Root)
 		for _, f := range sidecar.Gather(rec, Validate) {
 			switch {
 			case f.Problem != "":

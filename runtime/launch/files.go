@@ -2,6 +2,7 @@ package launch
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -66,6 +68,14 @@ func ReadEnv(path string) (*Env, error) {
 		// The decoder's words could quote a secret; the path must do.
 		return nil, fmt.Errorf("read environment record %s: it is not whole", path)
 	}
+	for _, coded := range e.EnvBase64 {
+		v, err := base64.StdEncoding.DecodeString(coded)
+		if err != nil {
+			return nil, fmt.Errorf("read environment record %s: it is not whole", path)
+		}
+		e.Env = append(e.Env, string(v))
+	}
+	e.EnvBase64 = nil
 	if err := e.check(); err != nil {
 		return nil, fmt.Errorf("read environment record %s: %w", path, err)
 	}
@@ -78,7 +88,15 @@ func WriteEnv(path string, e *Env) error {
 	if err := e.check(); err != nil {
 		return fmt.Errorf("write environment record %s: %w", path, err)
 	}
-	b, err := plan.Indented(e)
+	file := Env{SchemaVersion: e.SchemaVersion, Env: make([]string, 0, len(e.Env))}
+	for _, v := range e.Env {
+		if utf8.ValidString(v) {
+			file.Env = append(file.Env, v)
+		} else {
+			file.EnvBase64 = append(file.EnvBase64, base64.StdEncoding.EncodeToString([]byte(v)))
+		}
+	}
+	b, err := plan.Indented(file)
 	if err != nil {
 		return fmt.Errorf("write environment record %s: %w", path, err)
 	}

@@ -86,6 +86,10 @@ const (
 type Env struct {
 	SchemaVersion string   `json:"schemaVersion"` // "okstra.env/1"
 	Env           []string `json:"env"`
+	// EnvBase64 holds, in base64, the entries that are not UTF-8, which JSON
+	// cannot. Only the file has it: WriteEnv takes them out of Env, and ReadEnv
+	// puts them back.
+	EnvBase64 []string `json:"envBase64,omitempty"`
 }
 
 // EnvSchemaVersion is the version of Env.

@@ -156,7 +156,7 @@ func TestReadChecksTheFile(t *testing.T) {
 
 func TestEnvNeverTellsValues(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "env.json")
-	want := &Env{SchemaVersion: EnvSchemaVersion, Env: []string{"A=1", "B=x=y", "C="}}
+	want := &Env{SchemaVersion: EnvSchemaVersion, Env: []string{"A=1", "B=x=y", "C=", "D=not \xff\xfe UTF-8"}}
 	if err := WriteEnv(path, want); err != nil {
 		t.Fatal(err)
 	}

@@ -47,6 +47,15 @@ func (v *verifier) dispatch(d *record.Dispatch) {
 	}
 }
 
+// here is where a path lies that was absolute when d was launched; the project
+// may have been moved since.
+func (v *verifier) here(d *record.Dispatch, path string) string {
+	if root, known := v.roots[d.InvocationRef]; known {
+		return launch.Moved(path, root, v.run.Root)
+	}
+	return path
+}
+
 // own marks the files that the invocation accounts for.
 func (v *verifier) own(d *record.Dispatch) {
 	prompt := v.abs(d.PromptPath)
@@ -73,6 +82,8 @@ func (v *verifier) launchRecord(d *record.Dispatch) *launch.Record {
 		}
 		return nil
 	}
+	v.roots[ref] = rec.ProjectRoot
+	rec = rec.At(v.run.Root)
 	for _, o := range rec.Outputs {
 		v.owned[o.Path] = true
 	}
@@ -189,7 +200,7 @@ func (v *verifier) settled(d *record.Dispatch, rec *launch.Record, st *sidecar.S
 	v.compare(ref, "artifacts", d.Artifacts, st.Artifacts)
 	v.compare(ref, "finishedAt", d.FinishedAt, st.FinishedAt)
 	for _, a := range st.Artifacts {
-		f := sidecar.Look(launch.CompletionPath{Name: a.Name, Path: a.Path})
+		f := sidecar.Look(launch.CompletionPath{Name: a.Name, Path: v.here(d, a.Path)})
 		found := f.Digest
 		switch {
 		case f.Problem != "":

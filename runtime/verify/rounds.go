@@ -317,7 +317,7 @@ func (v *verifier) pointer(d *record.Dispatch) {
 		if a.Name != "pointer" {
 			continue
 		}
-		raw, err := os.ReadFile(a.Path)
+		raw, err := os.ReadFile(v.here(d, a.Path))
 		if err != nil {
 			return // the artifact's own check says so
 		}
@@ -326,7 +326,7 @@ func (v *verifier) pointer(d *record.Dispatch) {
 			v.add(d.InvocationRef, "pointer", "a pointer to the narrative", err.Error())
 			return
 		}
-		v.compare(d.InvocationRef, "narrative of the pointer", v.abs(p.Path), v.abs(d.ResultPath))
+		v.compare(d.InvocationRef, "narrative of the pointer", v.here(d, v.abs(p.Path)), v.abs(d.ResultPath))
 		v.compare(d.InvocationRef, "digest of the pointer", p.Digest, plan.DigestBytes(narrative))
 	}
 }

@@ -59,7 +59,7 @@ func (d Disagreement) String() string {
 // Verify derives a run again. The error is set where the run cannot be read at
 // all: no team-state, or one that does not parse.
 func Verify(run paths.Run, rules Rules) (*Report, error) {
-	v := &verifier{run: run, rules: rules, seen: map[string]bool{}, owned: map[string]bool{}, out: &Report{Run: run.Ref(), Disagreements: []Disagreement{}}}
+	v := &verifier{run: run, rules: rules, seen: map[string]bool{}, owned: map[string]bool{}, roots: map[string]string{}, out: &Report{Run: run.Ref(), Disagreements: []Disagreement{}}}
 	raw, err := os.ReadFile(run.TeamState())
 	if err != nil {
 		return nil, fmt.Errorf("verify %s: %w", run.Ref(), err)
@@ -95,9 +95,10 @@ type verifier struct {
 	state *record.State
 	plan  *plan.Plan // nil where it cannot be read
 	out   *Report
-	conv  *converge.State // of the reverify round, derived; nil without one
-	seen  map[string]bool // invocationRefs
-	owned map[string]bool // files that some invocation accounts for, absolute
+	conv  *converge.State   // of the reverify round, derived; nil without one
+	seen  map[string]bool   // invocationRefs
+	owned map[string]bool   // files that some invocation accounts for, absolute
+	roots map[string]string // where the project lay when an invocation was launched
 }
 
 func (v *verifier) add(subject, fact, recorded, found string) {
@@ -231,7 +232,7 @@ func (v *verifier) emitted(batch string) converge.Emitted {
 			}
 			for _, a := range d.Artifacts {
 				if a.Name == "emit" {
-					doc, err := os.ReadFile(a.Path)
+					doc, err := os.ReadFile(v.here(d, a.Path))
 					return doc, err == nil, err
 				}
 			}
