@@ -135,6 +135,24 @@ func TestFollowBundle(t *testing.T) {
 	})
 }
 
+// TestFollowExample is the run of docs/lead.md that a person can follow by
+// hand: the shipped example, by the lines of its bundle.
+func TestFollowExample(t *testing.T) {
+	p := newProject(t, "review", "unknown")
+	p.empty()
+	if err := os.CopyFS(p.root, os.DirFS(examplesDir+"/cross-check")); err != nil {
+		t.Fatal(err)
+	}
+	bundle := p.must(0, "render-bundle", "review", "--lead-runtime", "external", "--backend", "process").stdout
+	if err := follow(p, bundle); err != nil {
+		t.Fatal(err)
+	}
+	if out := p.must(0, "status", "review"); !strings.Contains(out.stdout, "completed") {
+		t.Errorf("the run is not completed: %s", out)
+	}
+	p.must(0, "verify", "review")
+}
+
 // follow reads a bundle from top to bottom: each round's dispatch where its
 // jobs file is there, the await line after each, and the cleanup at the end.
 func follow(p *project, bundle string) error {
