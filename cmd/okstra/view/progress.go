@@ -8,6 +8,7 @@ import (
 
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/runtime"
+	"github.com/okstra/okstra/runtime/lead"
 )
 
 // Progress shows what happens while a run is driven: one line per change on
@@ -55,12 +56,16 @@ func (p *Progress) Event(e runtime.Event) {
 func eventLine(e runtime.Event) line {
 	l := line{{faint, e.Time.Local().Format("15:04:05") + "  "}}
 	message := e.Message
+	// How an attempt ended was said before the retry was.
+	retrying := e.Type == string(lead.WorkerRetrying)
 	switch {
 	case e.InvocationRef != "":
 		l = append(l, span{plain, e.InvocationRef + "  "})
 		if e.Label != "" {
 			l = append(l, span{faint, e.Label + "  "})
-			if e.Status != "" && strings.Contains(message, e.Label) {
+			if retrying {
+				message = strings.TrimPrefix(message, e.Label+" ")
+			} else if e.Status != "" && strings.Contains(message, e.Label) {
 				// The sentence says what the columns say already.
 				message = ""
 			}
@@ -68,7 +73,7 @@ func eventLine(e runtime.Event) line {
 	case e.Round != "" && !strings.Contains(message, "round "+e.Round):
 		l = append(l, span{strong, "round " + e.Round + "  "})
 	}
-	if e.Status != "" {
+	if e.Status != "" && !retrying {
 		status := string(e.Status)
 		if e.Reason != plan.ReasonNone {
 			status += "/" + string(e.Reason)
