@@ -204,9 +204,14 @@ func (s *session) main(ctx context.Context, args []string) error {
 	return run(ctx, s, operands)
 }
 
-// checkDir holds -C to be a folder.
+// checkDir holds -C to be a folder, and takes the working directory by its own
+// name: a project that is entered through a link is the same project.
 func (s *session) checkDir() error {
-	if s.globals.dir == s.env.Dir {
+	given := s.globals.dir
+	if real, err := filepath.EvalSymlinks(given); err == nil && given != "" {
+		s.globals.dir, s.view.Dir = real, real
+	}
+	if given == s.env.Dir {
 		return nil
 	}
 	info, err := os.Stat(s.globals.dir)

@@ -188,7 +188,7 @@ func (s *session) projectRoot() (string, error) {
 		} else if !info.IsDir() {
 			return "", fmt.Errorf("project root %s is not a folder", root)
 		}
-		return root, nil
+		return filepath.EvalSymlinks(root)
 	}
 	// Without -f the definition would lie in the working directory, and a path
 	// named okstra stands for every name that it may have there.
