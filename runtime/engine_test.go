@@ -38,13 +38,13 @@ func TestMain(m *testing.M) {
 
 // rig is a project with an engine on the process backend.
 type rig struct {
-	t    *testing.T
+	t    testing.TB
 	root string
 	env  runtime.Env
 	log  []string
 }
 
-func newRig(t *testing.T) *rig {
+func newRig(t testing.TB) *rig {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
