@@ -42,6 +42,7 @@ type session struct {
 
 	dirty   bool
 	pending []lead.Event
+	rest    time.Time // until when changes are gathered, see commit
 	flushBy time.Time // when pending must be written though nothing is dirty; zero: nothing waits
 	after   []func()
 
@@ -101,23 +102,43 @@ func (s *session) noteLater(e lead.Event) {
 // flushAfter is the longest that a change waits which nothing depends on.
 const flushAfter = 100 * time.Millisecond
 
+// due is when what is pending must be written; zero while nothing is.
+func (s *session) due() time.Time {
+	if s.dirty || len(s.after) > 0 {
+		return s.rest
+	}
+	return s.flushBy
+}
+
 // urgent reports whether there is something that must not wait.
 func (s *session) urgent() bool {
-	return s.dirty || len(s.after) > 0 || !s.flushBy.IsZero() && !s.env.Now().Before(s.flushBy)
+	pending := s.dirty || len(s.after) > 0 || !s.flushBy.IsZero()
+	return pending && !s.env.Now().Before(s.due())
 }
 
 // flushTimer fires when what waits must be written; it is nil while nothing
 // waits.
 func (s *session) flushTimer() <-chan time.Time {
-	if s.flushBy.IsZero() {
+	due := s.due()
+	if due.IsZero() {
 		return nil
 	}
-	return time.After(max(0, s.flushBy.Sub(s.env.Now())))
+	return time.After(max(0, due.Sub(s.env.Now())))
 }
 
+// maxRest bounds how long changes are gathered.
+const maxRest = 10 * time.Millisecond
+
 // commit writes the pending changes as one state, appends the events that
-// belong to it and then does what waited for that.
+// belong to it and then does what waited for that. For as long as the write
+// took, changes are then gathered for the next one: with many workers at once
+// the runner would else do nothing but write.
 func (s *session) commit() error {
+	begun := s.env.Now()
+	defer func() {
+		now := s.env.Now()
+		s.rest = now.Add(min(now.Sub(begun), maxRest))
+	}()
 	for s.dirty || len(s.pending) > 0 || len(s.after) > 0 {
 		if s.dirty || len(s.pending) > 0 {
 			s.state.Project()
