@@ -106,7 +106,21 @@ var rootDoc = &BlockDoc{Blocks: []string{"okstra", "import", "override", "variab
 // says of unknown and missing things is said again in okstra's words.
 func (l *loader) content(body hcl.Body, doc *BlockDoc, required bool) *hcl.BodyContent {
 	c, diags := body.Content(doc.schema(required))
+	// An attribute that is there by another name is not missing as well.
+	said := map[string]bool{}
 	for _, d := range diags {
+		if word := l.word(d); word != "" {
+			if here, ok := foreignWord(word, doc); ok {
+				said[here] = true
+			} else {
+				said[nearest(word, doc.names())] = true
+			}
+		}
+	}
+	for _, d := range diags {
+		if missing := doc.missing(d); missing != "" && said[missing] {
+			continue
+		}
 		l.diags = append(l.diags, l.reword(d, doc))
 	}
 	if c == nil {
@@ -115,22 +129,49 @@ func (l *loader) content(body hcl.Body, doc *BlockDoc, required bool) *hcl.BodyC
 	return c
 }
 
+// word is what stands at a diagnostic's place, without quotes.
+func (l *loader) word(d *hcl.Diagnostic) string {
+	if d.Subject == nil {
+		return ""
+	}
+	f := l.def.files[d.Subject.Filename]
+	if f == nil || !d.Subject.CanSliceBytes(f.Bytes) {
+		return ""
+	}
+	return strings.Trim(string(d.Subject.SliceBytes(f.Bytes)), `"`)
+}
+
+// missing returns the attribute that a diagnostic of HCL misses, or "".
+func (b *BlockDoc) missing(d *hcl.Diagnostic) string {
+	if d.Summary == "Missing required argument" {
+		for _, a := range b.Attributes {
+			if a.Required && strings.Contains(d.Detail, `"`+a.Name+`"`) {
+				return a.Name
+			}
+		}
+	}
+	return ""
+}
+
+func (b *BlockDoc) names() []string {
+	var out []string
+	for _, a := range b.Attributes {
+		out = append(out, a.Name)
+	}
+	return out
+}
+
 func (l *loader) reword(d *hcl.Diagnostic, doc *BlockDoc) *hcl.Diagnostic {
 	if d.Subject == nil {
 		return d
 	}
-	word := ""
-	if f := l.def.files[d.Subject.Filename]; f != nil && d.Subject.CanSliceBytes(f.Bytes) {
-		word = strings.Trim(string(d.Subject.SliceBytes(f.Bytes)), `"`)
-	}
+	word := l.word(d)
 	where := "at the top of a file"
 	if doc != rootDoc {
 		where = "in " + doc.title()
 	}
-	var attrs, blocks []string
-	for _, a := range doc.Attributes {
-		attrs = append(attrs, a.Name)
-	}
+	attrs := doc.names()
+	var blocks []string
 	for _, b := range doc.Blocks {
 		blocks = append(blocks, blockDocs[b].typeName())
 	}
@@ -152,11 +193,9 @@ func (l *loader) reword(d *hcl.Diagnostic, doc *BlockDoc) *hcl.Diagnostic {
 	case d.Summary == "Extraneous JSON object property":
 		summary, what, known = SummaryUnknownAttribute, "attribute", append(attrs, blocks...)
 	case d.Summary == "Missing required argument":
-		d.Summary = SummaryMissingAttribute
-		for _, a := range doc.Attributes {
-			if a.Required && strings.Contains(d.Detail, `"`+a.Name+`"`) {
-				d.Detail = fmt.Sprintf("%s needs the attribute %s (%s): %s", upper(doc.title()), a.Name, a.Type, a.Description)
-			}
+		if a := doc.attr(doc.missing(d)); a != nil {
+			d.Summary = SummaryMissingAttribute
+			d.Detail = fmt.Sprintf("%s needs the attribute %s (%s): %s", upper(doc.title()), a.Name, a.Type, a.Description)
 		}
 		return d
 	case strings.HasPrefix(d.Summary, "Extraneous label"), strings.HasPrefix(d.Summary, "Missing block label"),

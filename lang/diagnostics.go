@@ -73,8 +73,15 @@ const (
 	SummaryUnused             = "Never used"
 )
 
-// fault makes an error diagnostic at a place.
+// fault makes an error diagnostic at a place. Other places that it names are
+// written as file:line:column, the form that diagnostics begin with.
 func fault(at hcl.Range, summary, detail string, args ...any) *hcl.Diagnostic {
+	args = slices.Clone(args)
+	for i, a := range args {
+		if r, ok := a.(hcl.Range); ok {
+			args[i] = fmt.Sprintf("%s:%d:%d", r.Filename, r.Start.Line, r.Start.Column)
+		}
+	}
 	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: fmt.Sprintf(detail, args...), Subject: at.Ptr()}
 }
 
