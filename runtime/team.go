@@ -12,7 +12,6 @@ import (
 
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/lang/plan/paths"
-	"github.com/okstra/okstra/runtime/converge"
 	"github.com/okstra/okstra/runtime/durable"
 	"github.com/okstra/okstra/runtime/jobs"
 	"github.com/okstra/okstra/runtime/lead"
@@ -61,15 +60,6 @@ type Dispatched struct {
 	ResultPath    string      `json:"resultPath"`
 }
 
-// batch is what a lead asks to be dispatched.
-type batch struct {
-	round *plan.Round
-	name  string
-	kind  jobs.Kind
-	work  batchWork
-	order []string // worker keys
-}
-
 // TeamDispatch starts one batch of a run: it records every worker as planned,
 // starts as many as parallelism allows, and returns when those are released.
 func TeamDispatch(ctx context.Context, env Env, o DispatchOptions) (*DispatchReport, error) {
@@ -115,6 +105,10 @@ func TeamDispatch(ctx context.Context, env Env, o DispatchOptions) (*DispatchRep
 // dispatchBatch records a batch and releases its first workers.
 func (s *session) dispatchBatch(ctx context.Context, b *batch) error {
 	s.work = b.work
+	if b.kind == jobs.KindRetry {
+		// A lead that asks for another attempt gives a fresh allowance.
+		s.state.Allowance++
+	}
 	if s.manifest.Identity() == 1 {
 		if err := s.writePlanV1(); err != nil {
 			return err
@@ -124,7 +118,7 @@ func (s *session) dispatchBatch(ctx context.Context, b *batch) error {
 		return err
 	}
 	for _, key := range b.order {
-		s.enlist(b.work[key], s.attemptFor(b, key), s.allowanceFor(b, key), nil)
+		s.enlist(b.work[key], s.attemptFor(b, key), s.state.Allowance, nil)
 	}
 	released := func() bool {
 		for _, f := range s.live {
@@ -143,14 +137,6 @@ func (s *session) attemptFor(b *batch, key string) int {
 		return d.Attempt
 	}
 	return s.nextAttempt(key, b.name)
-}
-
-func (s *session) allowanceFor(b *batch, key string) int {
-	if d := s.state.Latest(key); b.kind == jobs.KindRetry && d != nil {
-		// A lead that asks for another attempt gives it a fresh allowance.
-		s.state.Allowance++
-	}
-	return s.state.Allowance
 }
 
 // TeamAwait drives the dispatched workers of a run to their ends, starts what
@@ -310,6 +296,7 @@ func (s *session) wholeRound(r *plan.Round) bool {
 // readyBatch writes prompts and jobs file of the batch that comes next.
 func (s *session) readyBatch(r *plan.Round, name string, kind jobs.Kind, path string, work batchWork) (*Outcome, error) {
 	var planned []jobs.Planned
+	again := false
 	for i := range r.Workers {
 		j := work[r.Workers[i].Key]
 		if j == nil {
@@ -319,7 +306,8 @@ func (s *session) readyBatch(r *plan.Round, name string, kind jobs.Kind, path st
 		a := attemptFiles(s.run, j.worker, name, attempt)
 		text := Prompt(s.plan, r, j.worker, a, string(kind), j.extra)
 		if attempt > 1 {
-			continue // retries are dispatched by kind, not by a jobs file
+			again = true // a later attempt is dispatched by kind, not by a jobs file
+			continue
 		}
 		if err := durable.MkdirAll(parent(a.Prompt())); err != nil {
 			return nil, err
@@ -332,8 +320,8 @@ func (s *session) readyBatch(r *plan.Round, name string, kind jobs.Kind, path st
 	if err := s.writeInputs(r, name); err != nil {
 		return nil, err
 	}
-	if len(planned) == 0 {
-		return s.ready(r, teamCommand("dispatch", s.run, "--dispatch-kind", "retry", "--workers", "KEYS"))
+	if again {
+		return s.ready(r, teamCommand("dispatch", s.run, "--dispatch-kind", "retry", "--workers", strings.Join(keysOf(work), ",")))
 	}
 	if err := durable.WriteFile(path, jobs.Build(s.run, kind, planned), 0o600); err != nil {
 		return nil, err
@@ -441,231 +429,6 @@ func (s *session) weighAll() error {
 // refusal gives a jobs refusal the engine's type.
 func refusal(r *jobs.Refusal) error {
 	return &Refusal{What: r.What, Moved: r.Moved, Remedy: r.Remedy}
-}
-
-// batchOf decides what a dispatch is about and refuses what must not start. A
-// nil batch comes with an outcome: there is nothing to dispatch, or a gate
-// waits.
-func (s *session) batchOf(ctx context.Context, o DispatchOptions) (*batch, *Outcome, error) {
-	var b *batch
-	var err error
-	switch {
-	case s.manifest.Identity() == 1:
-		b, err = s.batchV1(o)
-	case o.JobsFile != "":
-		b, err = s.batchFromFile(o)
-	case len(o.Workers) > 0:
-		b, err = s.batchFromKeys(o)
-	default:
-		b, err = s.nextBatch(o)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	if b == nil {
-		return nil, s.outcome(0, "There is nothing to dispatch.", teamCommand("await", s.run)), nil
-	}
-	if err := s.checkPhaseOrder(b); err != nil {
-		return nil, nil, err
-	}
-	if open := s.openBatches(); len(open) > 0 && !slices.Contains(open, b.name) {
-		return nil, nil, &Refusal{What: fmt.Sprintf("batch %s has not ended", open[0]), Remedy: "await it first: " + teamCommand("await", s.run)}
-	}
-	if why := s.barred(b.round); why != plan.ReasonNone {
-		return nil, nil, &Refusal{What: fmt.Sprintf("round %s cannot begin: %s", b.round.Name, why), Remedy: "finish the rounds before it: " + teamCommand("await", s.run)}
-	}
-	if _, _, err := backendInForce(ctx, s.env, s.plan, s.state, ""); err != nil {
-		return nil, nil, err
-	}
-	if o.DryRun {
-		return b, nil, nil
-	}
-	switch pass, err := s.gate(ctx, b.round); {
-	case err != nil:
-		return nil, nil, err
-	case pass == gateWaits:
-		out := s.outcome(4, fmt.Sprintf("Round %s waits for an approval: %s", b.round.Name, b.round.Gate.Reason), approveCommand(s.state.RunName, b.round))
-		out.Waiting = "approval of round " + b.round.Name
-		return nil, out, nil
-	case pass == gateDenied:
-		out, err := s.deny(b.round)
-		return nil, out, err
-	}
-	return b, nil, nil
-}
-
-func (s *session) checkPhaseOrder(b *batch) error {
-	var members []jobs.Member
-	for _, key := range b.order {
-		w := b.work[key].worker
-		members = append(members, jobs.Member{Key: w.Key, Label: w.Label, Role: w.Role})
-	}
-	if r := jobs.PhaseOrder(s.plan.Run.TaskType, jobs.Roster(s.plan), members, jobs.Completed(s.state.WorkerDispatches)); r != nil {
-		return refusal(r)
-	}
-	return nil
-}
-
-// batchFromFile takes the batch from a jobs file.
-func (s *session) batchFromFile(o DispatchOptions) (*batch, error) {
-	src, err := os.ReadFile(o.JobsFile)
-	if err != nil {
-		return nil, fmt.Errorf("read jobs file: %w", err)
-	}
-	list, r := jobs.Check(src, o.JobsFile, jobs.Context{
-		Run: s.run, Manifest: s.manifest, Plan: s.plan, Dispatches: s.state.WorkerDispatches, Kind: o.Kind,
-		Prompt:    func(j jobs.Job) ([]byte, error) { return s.promptOf(j) },
-		RoundPlan: func(n int) (*converge.RoundPlan, error) { return s.fixedRoundPlan(s.reverifyRound(), n) },
-	})
-	if r != nil {
-		return nil, refusal(r)
-	}
-	first := list[0]
-	work, err := s.workOf(first.Batch)
-	if err != nil {
-		return nil, err
-	}
-	b := &batch{round: first.Round, name: first.Batch, kind: first.Kind, work: work}
-	for _, j := range list {
-		b.order = append(b.order, j.Worker.Key)
-	}
-	return b, nil
-}
-
-// promptOf renders the prompt of a job as it would be written now.
-func (s *session) promptOf(j jobs.Job) ([]byte, error) {
-	work, err := s.workOf(j.Batch)
-	if err != nil {
-		return nil, err
-	}
-	one := work[j.Worker.Key]
-	if one == nil {
-		return nil, fmt.Errorf("%s is not asked in %s", j.Worker.Key, j.Batch)
-	}
-	return []byte(Prompt(s.plan, one.round, one.worker, j.Files, string(j.Kind), one.extra)), nil
-}
-
-// batchFromKeys takes the named workers, which must be of one round.
-func (s *session) batchFromKeys(o DispatchOptions) (*batch, error) {
-	kind := jobs.KindInitial
-	if o.Kind != "" {
-		var err error
-		if kind, err = jobs.ParseKind(o.Kind); err != nil {
-			return nil, &Refusal{What: err.Error()}
-		}
-	}
-	var members []jobs.Member
-	var rounds []*plan.Round
-	var workers []*plan.Worker
-	for _, name := range o.Workers {
-		r, w := s.named(name)
-		if w == nil {
-			return nil, &Refusal{What: fmt.Sprintf("no worker %q in this run", name), Remedy: "its workers are " + strings.Join(s.allKeys(), ", ")}
-		}
-		rounds, workers = append(rounds, r), append(workers, w)
-		members = append(members, jobs.Member{Key: w.Key, Label: w.Label, Role: w.Role})
-	}
-	if r := jobs.PhaseOrder(s.plan.Run.TaskType, jobs.Roster(s.plan), members, jobs.Completed(s.state.WorkerDispatches)); r != nil {
-		return nil, refusal(r)
-	}
-	b := &batch{round: rounds[0], kind: kind}
-	for i, w := range workers {
-		if rounds[i] != b.round {
-			return nil, &Refusal{What: fmt.Sprintf("%s and %s are of different rounds; one batch is one round", workers[0].Key, w.Key)}
-		}
-		last := s.state.Latest(w.Key)
-		ran := last != nil && last.Status != plan.StatusPlanned && last.Status != plan.StatusNotRun
-		switch {
-		case kind == jobs.KindRetry && (last == nil || !last.Status.Terminal()):
-			return nil, &Refusal{What: fmt.Sprintf("%s has no ended attempt that could be retried", w.Key)}
-		case kind == jobs.KindRetry && last.Status == plan.StatusCompleted:
-			return nil, &Refusal{What: fmt.Sprintf("%s has completed; the record is %s", w.Key, last.InvocationRef)}
-		case kind != jobs.KindRetry && ran:
-			return nil, &Refusal{What: fmt.Sprintf("%s is dispatched already; the record is %s", w.Key, last.InvocationRef), Remedy: "await it, or dispatch it with --dispatch-kind retry once it has failed"}
-		}
-		if kind == jobs.KindRetry {
-			b.name = last.Batch
-		}
-		if slices.Contains(b.order, w.Key) {
-			return nil, &Refusal{What: fmt.Sprintf("%s is named twice", w.Key)}
-		}
-		b.order = append(b.order, w.Key)
-	}
-	if b.name == "" {
-		switch b.round.Kind {
-		case plan.RoundWork:
-			b.name, b.kind = b.round.Name, jobs.KindInitial
-		case plan.RoundReportWriter:
-			b.name, b.kind = paths.ReportWriterBatch, jobs.KindReportWriter
-		default:
-			return nil, &Refusal{What: fmt.Sprintf("round %s re-verifies findings; it is dispatched by its jobs file", b.round.Name), Remedy: "await the round before it, which writes that file"}
-		}
-	}
-	if o.Kind != "" && kind != jobs.KindRetry && kind != b.kind {
-		return nil, &Refusal{What: fmt.Sprintf("dispatch kind %s does not fit round %s", o.Kind, b.round.Name)}
-	}
-	var err error
-	b.work, err = s.workOf(b.name)
-	return b, err
-}
-
-func (s *session) named(name string) (*plan.Round, *plan.Worker) {
-	for i := range s.plan.Rounds {
-		for j := range s.plan.Rounds[i].Workers {
-			if w := &s.plan.Rounds[i].Workers[j]; w.Key == name || w.Label == name {
-				return &s.plan.Rounds[i], w
-			}
-		}
-	}
-	return nil, nil
-}
-
-func (s *session) allKeys() []string {
-	var out []string
-	for _, m := range jobs.Roster(s.plan) {
-		out = append(out, m.Key)
-	}
-	return out
-}
-
-// nextBatch is the next round that can begin.
-func (s *session) nextBatch(o DispatchOptions) (*batch, error) {
-	for i := range s.plan.Rounds {
-		r := &s.plan.Rounds[i]
-		if s.wholeRound(r) && r.Kind != plan.RoundReverify || s.roundOf(r.Name) == "met" {
-			continue
-		}
-		file := ""
-		switch r.Kind {
-		case plan.RoundReverify:
-			n := len(s.state.Round(r.Name).Convergence)
-			if n == 0 {
-				return nil, &Refusal{What: fmt.Sprintf("round %s has no round plan yet", r.Name), Remedy: teamCommand("await", s.run) + " writes it"}
-			}
-			file = s.run.ReverifyJobs(n)
-		case plan.RoundReportWriter:
-			if exists(s.run.ReportWriterJobs()) {
-				file = s.run.ReportWriterJobs()
-			}
-		}
-		if file != "" {
-			o.JobsFile = file
-			return s.batchFromFile(o)
-		}
-		var keys []string
-		for _, w := range r.Workers {
-			d := s.state.Latest(w.Key)
-			if d == nil || d.Status == plan.StatusPlanned || d.Status == plan.StatusNotRun {
-				keys = append(keys, w.Key)
-			}
-		}
-		if len(keys) == 0 {
-			return nil, nil
-		}
-		o.Workers = keys
-		return s.batchFromKeys(o)
-	}
-	return nil, nil
 }
 
 func parent(path string) string { return path[:strings.LastIndexByte(path, '/')] }
