@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/customdecode"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
@@ -16,13 +17,49 @@ func controlFunctions() []entry {
 	return []entry{
 		{"can(expression)", "Whether the expression can be evaluated without an error.", can},
 		{"tobool(value)", "The value as a bool.", bounded(stdlib.MakeToFunc(cty.Bool), nil)},
-		{"tolist(value)", "The value as a list.", bounded(stdlib.MakeToFunc(cty.List(cty.DynamicPseudoType)), nil)},
+		{"tolist(value)", "The value as a list.", bounded(collect(cty.List), nil)},
 		{"tomap(value)", "The value as a map.", bounded(stdlib.MakeToFunc(cty.Map(cty.DynamicPseudoType)), nil)},
 		{"tonumber(value)", "The value as a number.", bounded(stdlib.MakeToFunc(cty.Number), nil)},
-		{"toset(value)", "The value as a set.", bounded(stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)), nil)},
+		{"toset(value)", "The value as a set.", bounded(collect(cty.Set), nil)},
 		{"tostring(value)", "The value as a string.", bounded(stdlib.MakeToFunc(cty.String), nil)},
 		{"try(expressions...)", "The first expression that can be evaluated without an error.", try},
 	}
+}
+
+// collect makes tolist and toset. The library's own compares the types of all
+// elements with each other, which takes seconds for a list of ten thousand;
+// most lists are of one type, which is then that of the result.
+func collect(of func(cty.Type) cty.Type) function.Function {
+	library := stdlib.MakeToFunc(of(cty.DynamicPseudoType))
+	return function.New(&function.Spec{
+		Params: library.Params(),
+		Type: func(args []cty.Value) (cty.Type, error) {
+			if t, ok := uniform(args[0].Type()); ok {
+				return of(t), nil
+			}
+			return library.ReturnTypeForValues(args)
+		},
+		Impl: func(args []cty.Value, t cty.Type) (cty.Value, error) {
+			if _, ok := uniform(args[0].Type()); ok {
+				return convert.Convert(args[0], t)
+			}
+			return library.Call(args)
+		},
+	})
+}
+
+// uniform tells the type of a tuple's elements where they have the same.
+func uniform(tuple cty.Type) (cty.Type, bool) {
+	if !tuple.IsTupleType() || tuple.Length() == 0 || tuple.HasDynamicTypes() {
+		return cty.NilType, false
+	}
+	types := tuple.TupleElementTypes()
+	for _, t := range types[1:] {
+		if !t.Equals(types[0]) {
+			return cty.NilType, false
+		}
+	}
+	return types[0], true
 }
 
 // try and can differ from the library's in one point: these evaluate an

@@ -101,6 +101,24 @@ func number(text []byte, at hcl.Range) *hcl.Diagnostic {
 	return nil
 }
 
+// quotedNumber returns what is wrong with a whole quoted text, or nil: where a
+// number is needed HCL makes one of it. Most text is never made a number, and
+// an abbreviated commit may look like one, so an exponent without a sign may
+// be as large as can still be written out in a moment.
+func quotedNumber(text []byte, at hcl.Range) *hcl.Diagnostic {
+	mantissa, exponent, ok := bytes.Cut(bytes.ToLower(text), []byte("e"))
+	mantissa = bytes.TrimLeft(mantissa, "+-")
+	digits := bytes.TrimLeft(exponent, "+-")
+	if !ok || len(mantissa) == 0 || len(digits) == 0 || len(bytes.Trim(mantissa, "0123456789.")) > 0 || len(bytes.Trim(digits, "0123456789")) > 0 {
+		return nil
+	}
+	const writable = 6 // digits
+	if len(digits) == len(exponent) && len(bytes.TrimLeft(digits, "0")) <= writable {
+		return nil
+	}
+	return number(text, at)
+}
+
 // ExponentTooLarge reports whether text, a number in HCL's or JSON's form, has
 // an exponent beyond MaxExponent.
 func ExponentTooLarge(text string) bool {

@@ -70,6 +70,9 @@ func jsonString(literal []byte, at *places, start, end int) *hcl.Diagnostic {
 		d := nul(at.between(start, end))
 		return d
 	}
+	if d := quotedNumber(bytes.Trim(literal, `"`), at.between(start, end)); d != nil {
+		return d
+	}
 	if !bytes.Contains(literal, []byte("{")) && !bytes.Contains(literal, []byte(`\u`)) {
 		return nil
 	}

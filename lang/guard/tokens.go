@@ -43,6 +43,10 @@ func checkTokens(tokens hclsyntax.Tokens) hcl.Diagnostics {
 			if escapesNUL(t.Bytes) {
 				diags = append(diags, nul(t.Range))
 			}
+			whole := i > 0 && tokens[i-1].Type == hclsyntax.TokenOQuote && i+1 < len(tokens) && tokens[i+1].Type == hclsyntax.TokenCQuote
+			if diag := quotedNumber(t.Bytes, t.Range); whole && diag != nil {
+				diags = append(diags, diag)
+			}
 		}
 		d.take(t, tokens[i+1:])
 		if len(d.open) > MaxNesting {
