@@ -115,14 +115,14 @@ func TestTmuxServerKilledAtWork(t *testing.T) {
 	t.Run("with a runner", func(t *testing.T) {
 		t.Parallel()
 		s := newWaitingSweep(t)
-		wait := s.begin("apply", "")
+		apply := s.begin("apply", "")
 		s.waitFor("starts.one.do.ada.one.1")
 		s.waitFor("starts.one.do.bert.one.1")
 		s.killServer()
 		s.waitFor("starts.one.do.ada.one.2")
 		s.waitFor("starts.one.do.bert.one.2")
 		s.goOn()
-		if code := wait(); code != 0 {
+		if code := s.end(apply); code != 0 {
 			t.Errorf("exit %d", code)
 		}
 		s.finish("server killed at work")

@@ -352,6 +352,9 @@ func (s *session) kill(st *sidecar.Status) error {
 	defer cancel()
 	left := proc.EndClaim(ctx, st.Claim, time.Second)
 	err := proc.Signal(st.Supervisor, killSignal)
+	if errors.Is(err, proc.ErrGone) {
+		err = nil
+	}
 	if len(left) > 0 {
 		return errors.Join(err, fmt.Errorf("%d processes are left", len(left)))
 	}

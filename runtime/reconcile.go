@@ -155,7 +155,7 @@ func askToEnd(statusPath string) error {
 		return err
 	}
 	err = proc.Signal(j.Status.Supervisor, syscall.SIGTERM)
-	if errors.Is(err, os.ErrProcessDone) {
+	if errors.Is(err, proc.ErrGone) {
 		return nil
 	}
 	return err
