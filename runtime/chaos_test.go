@@ -24,7 +24,7 @@ import (
 // end everything is completed, no attempt's worker was started twice, and
 // nothing is left. OKSTRA_TEST_CHAOS=N tries N further seeds.
 func TestChaos(t *testing.T) {
-	seeds := 4
+	seeds := 2
 	if more, err := strconv.Atoi(os.Getenv("OKSTRA_TEST_CHAOS")); err == nil {
 		seeds += more
 	}
