@@ -159,7 +159,8 @@ func loadPlan(run paths.Run, st *record.State) (*plan.Plan, error) {
 	return DecodePlan(b, path)
 }
 
-// DecodePlan reads a plan file strictly.
+// DecodePlan reads a plan of this version's format. Only the values of a
+// worker's environment may refer to sensitive variables.
 func DecodePlan(b []byte, name string) (*plan.Plan, error) {
 	var p plan.Plan
 	if err := json.Unmarshal(b, &p); err != nil {
@@ -167,6 +168,17 @@ func DecodePlan(b []byte, name string) (*plan.Plan, error) {
 	}
 	if p.Format != plan.Format {
 		return nil, fmt.Errorf("plan %s has format %q; this okstra reads %q", name, p.Format, plan.Format)
+	}
+	for _, r := range p.Rounds {
+		for _, w := range r.Workers {
+			for _, t := range append([]plan.Template{w.Instructions}, w.Argv...) {
+				for _, ref := range t.Refs() {
+					if secret, ok := ref.SecretName(); ok {
+						return nil, fmt.Errorf("plan %s gives the sensitive variable %s to worker %s outside of its environment", name, secret, w.Key)
+					}
+				}
+			}
+		}
 	}
 	return &p, nil
 }

@@ -29,6 +29,18 @@ func RefOutput(name string) Ref { return Ref("output." + name + ".path") }
 // no plan, record or log ever holds the value.
 func RefSecret(variable string) Ref { return Ref("var." + variable) }
 
+// known reports whether r is one of the forms above, as a reference that was
+// read may not be.
+func (r Ref) known() bool {
+	switch r {
+	case RefPromptPath, RefPromptText, RefPromptReference, RefResultPath, RefAuditPath, RefEmitPath, RefInputsIndex:
+		return true
+	}
+	secret, isSecret := r.SecretName()
+	output, isOutput := r.OutputName()
+	return isSecret && secret != "" || isOutput && output != ""
+}
+
 // SecretName returns the sensitive variable that r points at, and false where
 // r is another reference.
 func (r Ref) SecretName() (string, bool) { return strings.CutPrefix(string(r), "var.") }
@@ -119,6 +131,7 @@ func (t *Template) UnmarshalJSON(b []byte) error {
 	}
 	out := make(Template, 0, len(list))
 	for i, raw := range list {
+		var s string
 		if err := json.Unmarshal(raw, &s); err == nil {
 			out = append(out, Segment{Text: s})
 			continue
@@ -128,6 +141,9 @@ func (t *Template) UnmarshalJSON(b []byte) error {
 		}
 		if err := json.Unmarshal(raw, &ref); err != nil || ref.Ref == "" {
 			return fmt.Errorf("template segment %d is neither text nor a reference", i)
+		}
+		if !ref.Ref.known() {
+			return fmt.Errorf("template segment %d refers to %q, which no worker has", i, ref.Ref)
 		}
 		out = append(out, Segment{Ref: ref.Ref})
 	}
