@@ -8,6 +8,7 @@ import (
 
 	"github.com/okstra/okstra/backends"
 	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/lang/plan/paths"
 	"github.com/okstra/okstra/runtime/crash"
 	"github.com/okstra/okstra/runtime/launch"
 	"github.com/okstra/okstra/runtime/lead"
@@ -36,6 +37,7 @@ func (s *session) drive(ctx context.Context, batch string, work batchWork, done 
 		pulse = ticker.C
 	}
 	for {
+		now := s.env.Now()
 		if err := s.startReady(batch, work); err != nil {
 			return err
 		}
@@ -47,7 +49,7 @@ func (s *session) drive(ctx context.Context, batch string, work batchWork, done 
 		if s.idle(batch) || (done != nil && done()) {
 			return s.commit()
 		}
-		wake := s.nextStart(batch)
+		wake := s.nextStart(batch, now)
 		select {
 		case <-ctx.Done():
 			return s.detach(ctx)
@@ -99,10 +101,11 @@ func (s *session) idle(batch string) bool {
 }
 
 // nextStart fires when the next planned dispatch has waited out its backoff.
-func (s *session) nextStart(batch string) <-chan time.Time {
+// One that had done so by now waits for a free place, which an end gives it.
+func (s *session) nextStart(batch string, now time.Time) <-chan time.Time {
 	var next time.Time
 	for _, d := range s.state.InBatch(batch) {
-		if d.Status == plan.StatusPlanned && d.RetryAfter != nil && (next.IsZero() || d.RetryAfter.Before(next)) {
+		if d.Status == plan.StatusPlanned && d.RetryAfter != nil && d.RetryAfter.After(now) && (next.IsZero() || d.RetryAfter.Before(next)) {
 			next = *d.RetryAfter
 		}
 	}
@@ -171,9 +174,15 @@ func (s *session) onInit(statusPath string, f *flight, st *sidecar.Status) {
 	if elsewhere(d, st) {
 		// The backend's answer was lost, or a hook started our command twice:
 		// the supervisor that holds the attempt says where it is.
+		b, h, err := s.claimed(d, st)
 		s.background(func() func() {
-			h, err := s.adopt(d, st)
+			if err == nil {
+				h, err = adopt(b, h)
+			}
 			return func() {
+				if s.live[statusPath] != f {
+					return // it was given up meanwhile
+				}
 				if err != nil {
 					s.release(d, statusPath, st.Claim, false)
 					return
@@ -201,13 +210,13 @@ func elsewhere(d *record.Dispatch, st *sidecar.Status) bool {
 	return st.Pane != nil && st.Pane.ID != "" && st.Pane.ID != d.Handle.Pane
 }
 
-// adopt completes a handle from what a supervisor says of itself. It may have
-// been started by another backend than the one in force.
-func (s *session) adopt(d *record.Dispatch, st *sidecar.Status) (backends.Handle, error) {
+// claimed is the handle that a supervisor gives of itself, and the backend that
+// can complete it. It may be another than the one in force.
+func (s *session) claimed(d *record.Dispatch, st *sidecar.Status) (backends.Backend, backends.Handle, error) {
 	name := lead.BackendOf(lead.Mode(d.DispatchMode))
 	b, known := s.env.Backends[name]
 	if !known {
-		return backends.Handle{}, fmt.Errorf("backend %q of %s is not here", name, d.InvocationRef)
+		return nil, backends.Handle{}, fmt.Errorf("backend %q of %s is not here", name, d.InvocationRef)
 	}
 	h := backends.Handle{Backend: name, Tag: d.Tag, PID: st.Supervisor.PID, PIDStart: st.Supervisor.StartTime}
 	if st.Pane != nil {
@@ -216,6 +225,11 @@ func (s *session) adopt(d *record.Dispatch, st *sidecar.Status) (backends.Handle
 	if d.Handle != nil {
 		h.Workspace = d.Handle.Workspace
 	}
+	return b, h, nil
+}
+
+// adopt completes a handle from what a supervisor says of itself.
+func adopt(b backends.Backend, h backends.Handle) (backends.Handle, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), backends.CallTimeout)
 	defer cancel()
 	return b.Adopt(ctx, h)
@@ -240,7 +254,7 @@ func (s *session) discard(gone backends.Handle) {
 func (s *session) release(d *record.Dispatch, statusPath, claim string, goOn bool) {
 	d.Claim = claim
 	s.changed()
-	goPath := statusPath[:len(statusPath)-len(".status.json")] + ".go"
+	goPath := paths.OfStatus(statusPath).Go()
 	s.then(func() {
 		crash.Point("runner.claim-recorded")
 		s.background(func() func() {
@@ -279,13 +293,13 @@ func (s *session) sweep() {
 		if f.settling {
 			continue
 		}
-		lock := path[:len(path)-len(".status.json")] + ".lock"
+		lock := lockOf(path)
 		if f.d.Status == plan.StatusRunning && now.Before(f.endBy) && sidecar.Held(lock) {
 			continue // what its sidecar says, the watcher tells
 		}
 		j, err := sidecar.Judge(path, lock)
 		if err != nil {
-			f.d.Detail = err.Error()
+			s.unjudged(f.d, err)
 			continue
 		}
 		switch j.Verdict {
@@ -294,7 +308,7 @@ func (s *session) sweep() {
 		case sidecar.Terminal:
 			s.settle(path, f, j.Status)
 		case sidecar.Lost:
-			s.lost(path, f, j.Status)
+			s.lost(path, f, j)
 		case sidecar.NeverStarted:
 			switch {
 			case f.adopted:
@@ -307,6 +321,17 @@ func (s *session) sweep() {
 			}
 		}
 	}
+}
+
+// unjudged says once why nobody can tell what became of an attempt. It stays
+// on its way: the next look may tell more.
+func (s *session) unjudged(d *record.Dispatch, err error) {
+	if d.Detail == err.Error() {
+		return
+	}
+	d.Detail = err.Error()
+	s.note(lead.Event{TS: s.env.Now(), Type: lead.Note, Phase: lead.PhaseAwait, Round: d.Round, InvocationRef: d.InvocationRef,
+		Message: fmt.Sprintf("what became of %s cannot be told: %v", d.ExecutionLabel, err)})
 }
 
 // heedStop reads the request to stop.
@@ -363,18 +388,20 @@ func (s *session) kill(st *sidecar.Status) error {
 
 // lost settles an attempt whose supervisor was killed, after ending what it
 // left behind.
-func (s *session) lost(path string, f *flight, st *sidecar.Status) {
+func (s *session) lost(path string, f *flight, j sidecar.Judgement) {
 	f.settling = true
+	st, grace := j.Status, f.d.Limits.Grace.D()
 	s.background(func() func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		left := proc.EndClaim(ctx, st.Claim, f.d.Limits.Grace.D())
+		left := proc.EndClaim(context.Background(), st.Claim, grace) // it ends by itself, after grace and patience
 		return func() {
 			s.forget(path)
 			f.d.Claim = st.Claim
 			s.started(f.d, st)
 			detail := "the supervisor was killed; what it had started was ended"
-			if len(left) > 0 {
+			switch {
+			case j.OtherBoot:
+				detail = "the machine was started anew while it ran"
+			case len(left) > 0:
 				detail = fmt.Sprintf("the supervisor was killed; %d processes of the worker could not be ended", len(left))
 			}
 			s.fail(f.d, plan.ReasonSupervisorLost, detail)

@@ -31,9 +31,9 @@ func Logs(ctx context.Context, _ Env, sel Selector, name string, o LogOptions, w
 		return err
 	}
 	d := ds[len(ds)-1]
-	path := absolute(run.Root, d.PromptPath) + ".log"
+	path := companions(run, d).Log()
 	if o.Stderr {
-		path = absolute(run.Root, d.PromptPath) + ".err.log"
+		path = companions(run, d).ErrLog()
 	}
 	out := lineWriter{w: bufio.NewWriter(w), raw: o.Raw}
 	f, err := openLog(ctx, path, o.Follow, func() bool { return over(absolute(run.Root, d.StatusPath)) })

@@ -61,7 +61,7 @@ func (s *session) closePanes(ds []*record.Dispatch) int {
 	}
 	screens := make([]string, len(open))
 	for i, d := range open {
-		screens[i] = absolute(s.run.Root, d.PromptPath) + ".screen.txt"
+		screens[i] = companions(s.run, d).Screen()
 	}
 	s.background(func() func() {
 		closed := saveAndClose(s.env.Backends, handles, screens)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/lang/plan/paths"
+	"github.com/okstra/okstra/runtime/record"
 )
 
 // attemptFiles names the files of one attempt of a worker in a batch.
@@ -20,6 +21,11 @@ func attemptFiles(run paths.Run, w *plan.Worker, batch string, attempt int) path
 		a.GivenPrompt, a.GivenResult = absolute(run.Root, g.Prompt), absolute(run.Root, g.Result)
 	}
 	return a
+}
+
+// companions names the files beside the prompt of a recorded attempt.
+func companions(run paths.Run, d *record.Dispatch) paths.Companions {
+	return paths.Companions(absolute(run.Root, d.PromptPath))
 }
 
 // promptText is the prompt of an attempt of a job: rendered or, where a version

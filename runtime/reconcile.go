@@ -10,6 +10,7 @@ import (
 
 	"github.com/okstra/okstra/backends"
 	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/lang/plan/paths"
 	"github.com/okstra/okstra/runtime/lead"
 	"github.com/okstra/okstra/runtime/proc"
 	"github.com/okstra/okstra/runtime/record"
@@ -64,7 +65,7 @@ func (s *session) takeUp(d *record.Dispatch) error {
 	case sidecar.Lost:
 		d.Uncounted = true
 		s.live[statusPath] = f
-		s.lost(statusPath, f, j.Status)
+		s.lost(statusPath, f, j)
 	case sidecar.NeverStarted:
 		s.replan(d)
 	case sidecar.Foreign:
@@ -161,9 +162,7 @@ func askToEnd(statusPath string) error {
 	return err
 }
 
-func lockOf(statusPath string) string {
-	return statusPath[:len(statusPath)-len(".status.json")] + ".lock"
-}
+func lockOf(statusPath string) string { return paths.OfStatus(statusPath).Lock() }
 
 // restoreEvents appends the events that a crash between a state and its events
 // kept back.

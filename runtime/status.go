@@ -9,6 +9,7 @@ import (
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/lang/plan/paths"
 	"github.com/okstra/okstra/runtime/durable"
+	"github.com/okstra/okstra/runtime/providers"
 	"github.com/okstra/okstra/runtime/record"
 	"github.com/okstra/okstra/runtime/sidecar"
 )
@@ -52,20 +53,22 @@ func statusOf(run paths.Run, st *record.State) (*RunStatus, error) {
 	}
 	out := &RunStatus{
 		Run: run, Ref: run.Ref(), RunName: st.RunName, TaskType: run.TaskType, Seq: run.Seq, Backend: st.Backend,
-		StartedAt: st.StartedAt, EndedAt: st.EndedAt, Ended: st.Ended, Driven: driven(run), Usage: plan.Usage{Source: "sum"},
+		StartedAt: st.StartedAt, EndedAt: st.EndedAt, Ended: st.Ended, Driven: driven(run),
 	}
 	latest := map[string]*record.Dispatch{}
+	var usages []*plan.Usage
 	for _, d := range st.WorkerDispatches {
 		if d.Superseded == "" {
 			latest[d.WorkerKey] = d
 		}
 		if d.Usage != nil {
-			add(&out.Usage, d.Usage)
+			usages = append(usages, d.Usage)
 		}
 		if left := leftover(run, st, d); left != "" {
 			out.Leftovers = append(out.Leftovers, left)
 		}
 	}
+	out.Usage = providers.Sum(usages...)
 	for i := range p.Rounds {
 		r := &p.Rounds[i]
 		rs := RoundStatus{Name: r.Name, Kind: string(r.Kind), Total: len(r.Workers)}
@@ -134,7 +137,7 @@ func workerStatus(run paths.Run, d *record.Dispatch) WorkerStatus {
 	ws := WorkerStatus{
 		WorkerKey: d.WorkerKey, Label: d.ExecutionLabel, Round: d.Round, Batch: d.Batch, InvocationRef: d.InvocationRef, Attempt: d.Attempt,
 		Status: d.Status, Reason: d.Reason, Detail: d.Detail, StartedAt: d.StartedAt, FinishedAt: d.FinishedAt, ExitCode: d.ExitCode,
-		ResultPath: absolute(run.Root, d.ResultPath), LogPath: absolute(run.Root, d.PromptPath) + ".log", PaneID: d.PaneID, Usage: d.Usage,
+		ResultPath: absolute(run.Root, d.ResultPath), LogPath: companions(run, d).Log(), PaneID: d.PaneID, Usage: d.Usage,
 	}
 	if d.StartedAt != nil && d.FinishedAt != nil {
 		ws.DurationMS = d.FinishedAt.Sub(*d.StartedAt).Milliseconds()
@@ -176,21 +179,6 @@ func leftover(run paths.Run, st *record.State, d *record.Dispatch) string {
 		return paneName(d)
 	}
 	return ""
-}
-
-// add sums usage; cost only where it is known.
-func add(sum *plan.Usage, u *plan.Usage) {
-	sum.InputTokens += u.InputTokens
-	sum.OutputTokens += u.OutputTokens
-	sum.CachedTokens += u.CachedTokens
-	sum.ReasoningTokens += u.ReasoningTokens
-	if u.USD != nil {
-		total := *u.USD
-		if sum.USD != nil {
-			total += *sum.USD
-		}
-		sum.USD = &total
-	}
 }
 
 // ParseSelector reads "review", "review@002" or a run reference.

@@ -147,8 +147,9 @@ func gatherEvidence(run paths.Run, d *record.Dispatch, ex *Explanation) {
 			}
 		}
 	}
-	for _, suffix := range []string{".err.log", ".log"} {
-		if lines := tail(absolute(run.Root, d.PromptPath)+suffix, logTail); len(lines) > 0 {
+	files := companions(run, d)
+	for _, log := range []string{files.ErrLog(), files.Log()} {
+		if lines := tail(log, logTail); len(lines) > 0 {
 			ex.LogTail = lines
 			break
 		}

@@ -18,10 +18,13 @@ type Reservation struct {
 	size int
 }
 
-// Reserve sets size bytes aside for replacing path once. The space lies in
-// "<path>.reserve"; one left by a crash is taken over.
+// ReservedFor is where the space for replacing path lies.
+func ReservedFor(path string) string { return path + ".reserve" }
+
+// Reserve sets size bytes aside for replacing path once. What a crash left of
+// an earlier reservation is taken over.
 func Reserve(path string, size int, perm fs.FileMode) (*Reservation, error) {
-	name := path + ".reserve"
+	name := ReservedFor(path)
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, perm)
 	if err != nil {
 		return nil, fmt.Errorf("reserve space: %w", err)

@@ -394,7 +394,7 @@ func (f *file) pathsV1(e *entry, job Job, c Context, named map[string]string) {
 			f.at(e, t.field, "%s cannot be read: %s", t.field, err)
 		}
 	}
-	for _, p := range []string{job.PromptPath + ".status.json", job.AuditPath} {
+	for _, p := range []string{paths.Companions(job.PromptPath).Status(), job.AuditPath} {
 		if p == "" {
 			continue
 		}

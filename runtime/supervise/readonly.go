@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"time"
 
+	"github.com/okstra/okstra/runtime/durable"
 	"github.com/okstra/okstra/runtime/sidecar"
 	"github.com/okstra/okstra/runtime/supervise/tree"
 )
@@ -20,7 +21,7 @@ func (s *supervisor) snapshot() (snap *tree.Snapshot, why string) {
 	ctx, cancel := context.WithTimeout(context.Background(), snapshotWithin)
 	defer cancel()
 	p := s.rec.Paths
-	leaveOut := append(s.written(), p.Prompt, p.Status, p.Lock, p.Go, p.Env, p.Log, p.ErrLog, p.Status+".reserve", p.Audit, p.Emit)
+	leaveOut := append(s.written(), p.Prompt, p.Status, p.Lock, p.Go, p.Env, p.Log, p.ErrLog, durable.ReservedFor(p.Status), p.Audit, p.Emit)
 	leaveOut = without(leaveOut, "")
 	snap, err := tree.Take(ctx, s.rec.Dir, leaveOut)
 	switch {

@@ -148,14 +148,32 @@ func (a Attempt) Prompt() string {
 }
 
 // Companions of the prompt.
-func (a Attempt) Launch() string { return a.Prompt() + ".launch.json" }
-func (a Attempt) Env() string    { return a.Prompt() + ".env.json" }
-func (a Attempt) Status() string { return a.Prompt() + ".status.json" }
-func (a Attempt) Lock() string   { return a.Prompt() + ".lock" }
-func (a Attempt) Go() string     { return a.Prompt() + ".go" }
-func (a Attempt) Log() string    { return a.Prompt() + ".log" }
-func (a Attempt) ErrLog() string { return a.Prompt() + ".err.log" }
-func (a Attempt) Screen() string { return a.Prompt() + ".screen.txt" }
+func (a Attempt) Launch() string { return Companions(a.Prompt()).Launch() }
+func (a Attempt) Env() string    { return Companions(a.Prompt()).Env() }
+func (a Attempt) Status() string { return Companions(a.Prompt()).Status() }
+func (a Attempt) Lock() string   { return Companions(a.Prompt()).Lock() }
+func (a Attempt) Go() string     { return Companions(a.Prompt()).Go() }
+func (a Attempt) Log() string    { return Companions(a.Prompt()).Log() }
+func (a Attempt) ErrLog() string { return Companions(a.Prompt()).ErrLog() }
+func (a Attempt) Screen() string { return Companions(a.Prompt()).Screen() }
+
+// Companions names the files beside a prompt, whose path it is: for whoever
+// knows an attempt by its record.
+type Companions string
+
+// OfStatus returns the companions that a status sidecar is one of.
+func OfStatus(path string) Companions { return Companions(strings.TrimSuffix(path, statusSuffix)) }
+
+const statusSuffix = ".status.json"
+
+func (c Companions) Launch() string { return string(c) + ".launch.json" }
+func (c Companions) Env() string    { return string(c) + ".env.json" }
+func (c Companions) Status() string { return string(c) + statusSuffix }
+func (c Companions) Lock() string   { return string(c) + ".lock" }
+func (c Companions) Go() string     { return string(c) + ".go" }
+func (c Companions) Log() string    { return string(c) + ".log" }
+func (c Companions) ErrLog() string { return string(c) + ".err.log" }
+func (c Companions) Screen() string { return string(c) + ".screen.txt" }
 
 func (a Attempt) result(token, ext string) string {
 	return a.Run.join("worker-results", a.Batch, a.Stem+token+a.Run.tail()+suffix(a.Number)+ext)
