@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/okstra/okstra/backends"
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/lang/plan/paths"
@@ -191,18 +193,32 @@ func (p *preparation) write() error {
 			return err
 		}
 	}
+	env := &launch.Env{SchemaVersion: launch.EnvSchemaVersion, Env: p.env}
+	var prompt []durable.File
 	if p.files.GivenPrompt == "" {
-		if err := durable.WriteFile(p.files.Prompt(), []byte(p.prompt), 0o600); err != nil {
-			return err
-		}
+		prompt = append(prompt, durable.File{Path: p.files.Prompt(), Data: []byte(p.prompt), Perm: 0o600})
 	}
-	if err := launch.WriteEnv(p.files.Env(), &launch.Env{SchemaVersion: launch.EnvSchemaVersion, Env: p.env}); err != nil {
-		return err
-	}
-	if err := launch.Write(p.files.Launch(), p.record); err != nil {
+	if err := launch.WriteAttempt(p.files.Launch(), p.record, env, prompt...); err != nil {
 		return err
 	}
 	return durable.Touch(p.files.Lock())
+}
+
+// writeAll writes the files of a group. Most of the time is spent in waiting
+// for the disk, which does several at once for the price of one.
+func writeAll(group []*preparation) []error {
+	const atOnce = 16
+	errs := make([]error, len(group))
+	var g errgroup.Group
+	g.SetLimit(atOnce)
+	for i, p := range group {
+		g.Go(func() error {
+			errs[i] = p.write()
+			return nil
+		})
+	}
+	_ = g.Wait() // errs has them
+	return errs
 }
 
 // startReady hands planned dispatches to the backend, as many as parallelism
@@ -273,8 +289,9 @@ func (s *session) launchGroup(group []*preparation) func() {
 	var failures []failed
 	var ready []*preparation
 	var launches []backends.Launch
-	for _, p := range group {
-		if err := p.write(); err != nil {
+	for i, err := range writeAll(group) {
+		p := group[i]
+		if err != nil {
 			failures = append(failures, failed{p, err})
 			continue
 		}

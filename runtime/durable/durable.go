@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/google/renameio/v2"
 	"golang.org/x/sys/unix"
@@ -18,15 +19,47 @@ import (
 // WriteFile replaces path with data. After it returned nil the content
 // survives a crash of the machine; after an error the old content stands.
 func WriteFile(path string, data []byte, perm fs.FileMode) error {
-	f, err := pending(path, data, perm)
+	return WriteFiles(File{path, data, perm})
+}
+
+// File is one of the files of WriteFiles.
+type File struct {
+	Path string
+	Data []byte
+	Perm fs.FileMode
+}
+
+// WriteFiles replaces each file, in this order, as WriteFile does, and syncs
+// each folder once, at the end. After an error each file is either as it was
+// or whole and new.
+func WriteFiles(files ...File) error {
+	var dirs []string
+	for _, f := range files {
+		if err := replace(f); err != nil {
+			return err
+		}
+		if dir := filepath.Dir(f.Path); !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	for _, dir := range dirs {
+		if err := SyncDir(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func replace(file File) error {
+	f, err := pending(file.Path, file.Data, file.Perm)
 	if err != nil {
 		return err
 	}
 	defer f.Cleanup() // after the rename it has nothing left to do
 	if err := f.CloseAtomicallyReplace(); err != nil {
-		return fmt.Errorf("replace %s: %w", path, err)
+		return fmt.Errorf("replace %s: %w", file.Path, err)
 	}
-	return SyncDir(filepath.Dir(path))
+	return nil
 }
 
 // CreateExclusive makes path with data, and fails with os.ErrExist where it

@@ -219,3 +219,30 @@ func onlyFiles(t *testing.T, dir string, want ...string) {
 		t.Errorf("files %v, want %v", got, want)
 	}
 }
+
+func TestWriteFiles(t *testing.T) {
+	dir := t.TempDir()
+	one, two := filepath.Join(dir, "one"), filepath.Join(dir, "two")
+	if err := WriteFiles(File{one, []byte("1"), 0o600}, File{two, []byte("2"), 0o640}); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{one: "1", two: "2"} {
+		if b, err := os.ReadFile(path); err != nil || string(b) != want {
+			t.Errorf("%s: %q, %v", path, b, err)
+		}
+	}
+	if info, err := os.Stat(two); err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("%v, %v", info, err)
+	}
+	// What comes before an error is written, what comes after is not.
+	err := WriteFiles(File{one, []byte("new"), 0o600}, File{filepath.Join(dir, "no", "f"), nil, 0o600}, File{two, []byte("new"), 0o600})
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+	for path, want := range map[string]string{one: "new", two: "2"} {
+		if b, err := os.ReadFile(path); err != nil || string(b) != want {
+			t.Errorf("%s: %q, %v; want %q", path, b, err, want)
+		}
+	}
+	onlyFiles(t, dir, "one", "two")
+}

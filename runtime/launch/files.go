@@ -47,14 +47,37 @@ func Read(path string) (*Record, error) {
 // Write writes a launch record, replacing only one of the same attempt that
 // never started: what a worker was started from is never changed.
 func Write(path string, r *Record) error {
+	f, err := recordFile(path, r)
+	if err != nil {
+		return err
+	}
+	return durable.WriteFiles(f)
+}
+
+// WriteAttempt writes a launch record and its environment record as Write and
+// WriteEnv do, and the other files with them: durable together for less than
+// one by one.
+func WriteAttempt(path string, r *Record, e *Env, others ...durable.File) error {
+	env, err := envFile(r.Paths.Env, e)
+	if err != nil {
+		return err
+	}
+	rec, err := recordFile(path, r)
+	if err != nil {
+		return err
+	}
+	return durable.WriteFiles(append(others, env, rec)...)
+}
+
+func recordFile(path string, r *Record) (durable.File, error) {
 	if err := r.Check(); err != nil {
-		return fmt.Errorf("write launch record %s: %w", path, err)
+		return durable.File{}, fmt.Errorf("write launch record %s: %w", path, err)
 	}
 	b, err := plan.Indented(r)
 	if err != nil {
-		return fmt.Errorf("write launch record %s: %w", path, err)
+		return durable.File{}, fmt.Errorf("write launch record %s: %w", path, err)
 	}
-	return durable.WriteFile(path, b, private)
+	return durable.File{Path: path, Data: b, Perm: private}, nil
 }
 
 // ReadEnv reads an environment record, by the same rules as Read.
@@ -85,8 +108,16 @@ func ReadEnv(path string) (*Env, error) {
 // WriteEnv writes an environment record, replacing one of an attempt that never
 // started.
 func WriteEnv(path string, e *Env) error {
+	f, err := envFile(path, e)
+	if err != nil {
+		return err
+	}
+	return durable.WriteFiles(f)
+}
+
+func envFile(path string, e *Env) (durable.File, error) {
 	if err := e.check(); err != nil {
-		return fmt.Errorf("write environment record %s: %w", path, err)
+		return durable.File{}, fmt.Errorf("write environment record %s: %w", path, err)
 	}
 	file := Env{SchemaVersion: e.SchemaVersion, Env: make([]string, 0, len(e.Env))}
 	for _, v := range e.Env {
@@ -98,9 +129,9 @@ func WriteEnv(path string, e *Env) error {
 	}
 	b, err := plan.Indented(file)
 	if err != nil {
-		return fmt.Errorf("write environment record %s: %w", path, err)
+		return durable.File{}, fmt.Errorf("write environment record %s: %w", path, err)
 	}
-	return durable.WriteFile(path, b, private)
+	return durable.File{Path: path, Data: b, Perm: private}, nil
 }
 
 // ReadGo reads a go file, by the same rules as Read. A missing one is
