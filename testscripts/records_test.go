@@ -47,6 +47,7 @@ func (p *project) records() any {
 
 // TestSameRecords drives one run in every way and compares what is recorded.
 func TestSameRecords(t *testing.T) {
+	t.Parallel()
 	drives := []struct {
 		name  string
 		plans int // how many plans it was driven by; each has its own digest

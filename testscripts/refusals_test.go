@@ -108,6 +108,7 @@ func (p *project) writesNothing(code int, args ...string) ended {
 
 // TestRefusedRoster is about workers that are named, and whose manifest it is.
 func TestRefusedRoster(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, "review", "unknown")
 	p.prepare()
 	const ada, bert = "analysis.find-defects.ada", "analysis.find-defects.bert"
@@ -143,6 +144,7 @@ func TestRefusedRoster(t *testing.T) {
 
 // TestRefusedWhileRunning is about a batch that has not ended.
 func TestRefusedWhileRunning(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, "review", "unknown")
 	p.write("workers/ada", "wait-file go-on\n"+p.read("workers/ada"))
 	p.prepare()
@@ -164,6 +166,7 @@ func TestRefusedWhileRunning(t *testing.T) {
 // TestRefusedPhaseOrder is about an implementation: the executor alone, then
 // its verifiers, and this before every other rule.
 func TestRefusedPhaseOrder(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, "implement", "implementation")
 	p.prepare()
 	const executor, verifier, other = "execute.build.ada", "verify.check.bert", "verify.check.cara"
@@ -187,6 +190,7 @@ func TestRefusedPhaseOrder(t *testing.T) {
 
 // TestRefusedFailedExecutor is about verifiers whose executor has failed.
 func TestRefusedFailedExecutor(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, "implement", "implementation")
 	p.write("workers/ada", "exit 3\n")
 	p.prepare()
@@ -199,6 +203,7 @@ func TestRefusedFailedExecutor(t *testing.T) {
 
 // TestRefusedJobsFile is about everything that a jobs file can have wrong.
 func TestRefusedJobsFile(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, "review", "unknown")
 	p.prepare()
 	p.batch()
@@ -300,6 +305,7 @@ func TestRefusedJobsFile(t *testing.T) {
 
 // TestRefusedBackend is about a backend that is gone.
 func TestRefusedBackend(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, "review", "unknown")
 	p.prepare()
 	var state map[string]any

@@ -2,6 +2,7 @@ package testscripts
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,8 +32,8 @@ func TestTeamCrash(t *testing.T) {
 	for _, c := range []crashes{
 		{"dispatch", map[string]int{"runner.intent-written": 1, "runner.launch-written": 1, "runner.backend-started": 1, "runner.init-seen": 1,
 			"runner.claim-recorded": 1, "runner.go-written": 1, "runner.state-written": 2}},
-		{"await", map[string]int{"runner.intent-written": 2, "runner.launch-written": 2, "runner.backend-started": 2, "runner.init-seen": 2,
-			"runner.claim-recorded": 2, "runner.go-written": 2, "runner.state-written": 5, "runner.settled": 3}},
+		{"await", map[string]int{"runner.intent-written": 1, "runner.launch-written": 1, "runner.backend-started": 1, "runner.init-seen": 1,
+			"runner.claim-recorded": 1, "runner.go-written": 1, "runner.state-written": 5, "runner.settled": 2}},
 	} {
 		for point, passings := range c.at {
 			for n := range passings {
@@ -87,8 +88,12 @@ func (p *project) undisturbed() {
 	if r := st.FindRound("analysis"); r == nil || r.Result != "met" {
 		p.t.Errorf("the round is %+v", r)
 	}
-	p.must(0, "verify")
-	p.writesNothing(0, p.team("dispatch", "--jobs-file", p.run.ReverifyJobs(1), "--dry-run")...)
+	for _, d := range p.disagreements() {
+		p.t.Errorf("verify: %s", d)
+	}
+	if _, err := os.Stat(p.run.ReverifyJobs(1)); err != nil {
+		p.t.Errorf("the next batch is not prepared: %v", err)
+	}
 }
 
 // TestTeardownCrash kills teardown at every passing of every point that it has,
@@ -96,12 +101,9 @@ func (p *project) undisturbed() {
 func TestTeardownCrash(t *testing.T) {
 	for _, force := range []bool{false, true} {
 		total := 0
-		for _, point := range crash.Points() {
-			if point.Process != crash.Runner {
-				continue
-			}
+		for _, point := range []string{"runner.settled", "runner.state-written"} { // it starts nothing
 			for n := 1; ; n++ {
-				at := point.Name + "#" + strconv.Itoa(n)
+				at := point + "#" + strconv.Itoa(n)
 				killed := false
 				t.Run(fmt.Sprintf("force=%v/%s", force, at), func(t *testing.T) { killed = tearDownAgain(t, force, at) })
 				if !killed {
@@ -143,7 +145,9 @@ func tearDownAgain(t *testing.T, force bool, at string) (killed bool) {
 			t.Errorf("%s is %s/%s, closed: %v", d.InvocationRef, d.Status, d.Reason, d.Closed)
 		}
 	}
-	p.must(0, "verify")
+	for _, d := range p.disagreements() {
+		t.Errorf("verify: %s", d)
+	}
 	if !force {
 		p.undisturbed()
 	}
