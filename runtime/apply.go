@@ -31,9 +31,16 @@ func Apply(ctx context.Context, env Env, o ApplyOptions) (*Outcome, error) {
 	return out, s.broken(err)
 }
 
-// broken adds to an error that ended the driving what became of the workers.
+// broken adds to an error that ended the driving what became of the records
+// and of the workers.
 func (s *session) broken(err error) error {
-	if err == nil || errors.Is(err, ErrInterrupted) || len(s.live) == 0 {
+	if err == nil || errors.Is(err, ErrInterrupted) {
+		return err
+	}
+	if !exists(s.run.TeamState()) {
+		return fmt.Errorf("the records of %s were removed while it was driven, as git clean -x does: %w", s.run.Ref(), err)
+	}
+	if len(s.live) == 0 {
 		return err
 	}
 	return fmt.Errorf("%w\nnothing more is started; %d workers that were started go on. Continue with okstra apply %s, or end them with okstra stop %s", err, len(s.live), s.state.RunName, s.state.RunName)

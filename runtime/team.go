@@ -91,7 +91,7 @@ func TeamDispatch(ctx context.Context, env Env, o DispatchOptions) (*DispatchRep
 		return report, nil
 	}
 	if err := s.dispatchBatch(ctx, b); err != nil {
-		return nil, err
+		return nil, s.broken(err)
 	}
 	for _, key := range b.order {
 		d := s.state.Latest(key)
@@ -173,7 +173,7 @@ func TeamAwait(ctx context.Context, env Env, o TeamOptions, timeout time.Duratio
 			if errors.Is(err, errAwaitTimeout) {
 				return s.outcome(7, "The time to wait has passed; workers go on.", teamCommand("await", s.run)), nil
 			}
-			return s.detached(err), err
+			return s.detached(err), s.broken(err)
 		}
 		s.work = nil
 		if err := s.giveUpPlanned(name); err != nil {

@@ -266,8 +266,8 @@ func (s *supervisor) takeArtifacts() {
 	}
 }
 
-// settle writes the terminal sidecar. It does not give up while it may hold
-// the lock: without this file the worker's end is not known to anybody.
+// settle writes the terminal sidecar. It does not give up while its lock
+// excludes others: without this file the worker's end is not known to anybody.
 func (s *supervisor) settle() {
 	crash.Point("supervisor.before-terminal")
 	data := s.fit()
@@ -277,6 +277,11 @@ func (s *supervisor) settle() {
 		err := s.reserve.Commit(data)
 		if err == nil {
 			break
+		}
+		if s.forsaken() {
+			s.screen.message(fmt.Sprintf("okstra: the records of this attempt were removed; its end is written nowhere: %v", err))
+			s.dismissed = true
+			return
 		}
 		if !told {
 			told = true
@@ -292,6 +297,17 @@ func (s *supervisor) settle() {
 	}
 	crash.Point("supervisor.after-terminal")
 	s.trailer()
+}
+
+// forsaken reports whether the file of our lock is gone or another's: then the
+// records were removed, and nobody can wait for us any more.
+func (s *supervisor) forsaken() bool {
+	there, err := os.Lstat(s.rec.Paths.Lock)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	ours, ourErr := s.lock.File().Stat()
+	return err == nil && ourErr == nil && !os.SameFile(there, ours)
 }
 
 // fit returns the sidecar's bytes, without what is not needed for a verdict
