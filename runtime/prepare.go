@@ -12,8 +12,11 @@ import (
 // Prepare makes a run ready for a lead that will drive it with team commands:
 // number, plan, manifest and state, and nothing started. A run that is recorded
 // and unfinished is taken as it is. It returns what the lead's launch prompt is
-// rendered from.
+// rendered from. An empty leadRuntime stands for the one that the plan names.
 func Prepare(ctx context.Context, env Env, o ApplyOptions, leadRuntime string) (*lead.Bundle, error) {
+	if leadRuntime == "" {
+		leadRuntime = leadRuntimeOf(o.Plan)
+	}
 	host, err := lead.ParseRuntime(leadRuntime)
 	if err != nil {
 		return nil, err
@@ -33,13 +36,17 @@ func Prepare(ctx context.Context, env Env, o ApplyOptions, leadRuntime string) (
 	return bundleOf(s.run, host, s)
 }
 
-// BundleOf returns the bundle of a recorded run, as it stands.
+// BundleOf returns the bundle of a recorded run, as it stands. An empty
+// leadRuntime stands for the recorded one.
 func BundleOf(_ context.Context, env Env, sel Selector, leadRuntime string) (*lead.Bundle, error) {
-	host, err := lead.ParseRuntime(leadRuntime)
+	run, st, err := find(sel)
 	if err != nil {
 		return nil, err
 	}
-	run, st, err := find(sel)
+	if leadRuntime == "" {
+		leadRuntime = st.LeadRuntime
+	}
+	host, err := lead.ParseRuntime(leadRuntime)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ RUN is a run of the definition, or RUN@NUMBER for one that is recorded. A record
 okstra render-bundle review@002 --lead-runtime external`,
 		bind: func(fs *pflag.FlagSet) run {
 			var flags definitionFlags
-			host := fs.String("lead-runtime", "external", "the lead's `HOST`: claude-code, codex or external")
+			host := fs.String("lead-runtime", "", "the lead's `HOST`: claude-code, codex or external; without it the run's lead block says, else external")
 			fresh := fs.Bool("new", false, "start the next run number, whatever is recorded")
 			backend := fs.String("backend", "", "show workers on this `BACKEND`: cmux, tmux or process")
 			after := fs.String("after", "", "a new run that reads the report of the recorded `RUN`")
