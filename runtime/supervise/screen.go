@@ -31,6 +31,7 @@ type screen struct {
 	ring    chan struct{} // there is something to paint
 	closing chan struct{}
 	closed  chan struct{}
+	once    sync.Once // closes closing
 }
 
 // newScreen paints on a terminal; on anything else it shows nothing but
@@ -134,7 +135,7 @@ func (s *screen) close() {
 	if s.shut() {
 		return
 	}
-	close(s.closing)
+	s.once.Do(func() { close(s.closing) })
 	limit := time.NewTimer(closeWithin)
 	defer limit.Stop()
 	select {

@@ -213,7 +213,11 @@ func TestTerminalWriteIsRepeated(t *testing.T) {
 	r := newRig(t, "say:x", "hang")
 	r.start()
 	r.release()
-	r.stage(sidecar.StageStart)
+	// The write of the worker's pid may fail as well, that before it must not.
+	r.until("the worker's pid", func() bool {
+		s, err := sidecar.Read(r.rec.Paths.Status)
+		return err == nil && s.Worker != nil
+	})
 	prompts := filepath.Dir(r.rec.Paths.Status)
 	aside := prompts + ".aside"
 	must(os.Rename(prompts, aside))
