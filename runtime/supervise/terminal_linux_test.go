@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/runtime/durable"
 	"github.com/okstra/okstra/runtime/launch"
 	"github.com/okstra/okstra/runtime/sidecar"
 )
@@ -213,14 +214,14 @@ func TestTerminalWriteIsRepeated(t *testing.T) {
 	r := newRig(t, "say:x", "hang")
 	r.start()
 	r.release()
-	// The write of the worker's pid may fail as well, that before it must not.
+	// That was the last write before the end.
 	r.until("the worker's pid", func() bool {
 		s, err := sidecar.Read(r.rec.Paths.Status)
 		return err == nil && s.Worker != nil
 	})
-	prompts := filepath.Dir(r.rec.Paths.Status)
-	aside := prompts + ".aside"
-	must(os.Rename(prompts, aside))
+	// No file can replace a folder.
+	must(os.Remove(r.rec.Paths.Status))
+	must(os.Mkdir(r.rec.Paths.Status, 0o700))
 	must(r.cmd.Process.Signal(syscall.SIGTERM))
 	r.until("a failed write", func() bool {
 		select {
@@ -228,11 +229,10 @@ func TestTerminalWriteIsRepeated(t *testing.T) {
 			t.Fatalf("it gave up: %s", r.out.String())
 		default:
 		}
-		// The log's folder is gone from its path, and the worker is gone.
-		b, err := os.ReadFile(filepath.Join(aside, filepath.Base(r.rec.Paths.Status)+".reserve"))
+		b, err := os.ReadFile(durable.ReservedFor(r.rec.Paths.Status))
 		return err == nil && bytes.Contains(b, []byte(`"cancelled"`))
 	})
-	must(os.Rename(aside, prompts))
+	must(os.Remove(r.rec.Paths.Status))
 	r.wait()
 	if got := r.verdict(r.terminal()); got != "error/cancelled" {
 		t.Errorf("verdict %s", got)
