@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -78,9 +80,13 @@ func plainList(a *hclsyntax.Attribute) []string {
 	return out
 }
 
+// versionTimeout bounds a version command: some CLIs load all of themselves for
+// it, which takes long on a busy machine.
+const versionTimeout = 30 * time.Second
+
 // versionOf runs a version command and returns the first line that it prints.
-func versionOf(env Env, dir string, argv []string) (string, error) {
-	out, err := query(env, dir, argv, nil)
+func versionOf(ctx context.Context, env Env, dir string, argv []string) (string, error) {
+	out, err := query(ctx, versionTimeout, env, dir, argv, nil)
 	line, _, _ := strings.Cut(out, "\n")
 	return strings.TrimSpace(line), err
 }

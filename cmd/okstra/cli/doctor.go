@@ -46,7 +46,7 @@ func (s *session) doctor(ctx context.Context, probe bool) error {
 		return err
 	}
 	found = append(found, workers...)
-	found = append(found, s.gitFinding(root), lockFinding(root), s.terminalFinding())
+	found = append(found, s.gitFinding(ctx, root), lockFinding(root), s.terminalFinding())
 
 	problems, missing := 0, 0
 	for _, f := range found {
@@ -104,9 +104,9 @@ func (s *session) backendFindings(ctx context.Context, root string) []view.Findi
 	return out
 }
 
-func (s *session) gitFinding(root string) view.Finding {
+func (s *session) gitFinding(ctx context.Context, root string) view.Finding {
 	f := view.Finding{Area: "git", Name: "git", State: view.StateOK}
-	version, err := versionOf(s.env, root, []string{"git", "--version"})
+	version, err := versionOf(ctx, s.env, root, []string{"git", "--version"})
 	switch {
 	case err != nil:
 		f.State, f.Found = view.StateMissing, err.Error()

@@ -1,16 +1,22 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/okstra/okstra/cmd/okstra/view"
 	"github.com/okstra/okstra/lang"
 	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/runtime/proc"
 	"github.com/okstra/okstra/runtime/providers"
 	"github.com/okstra/okstra/runtime/providers/host"
 )
@@ -79,5 +85,66 @@ func TestProbeDefinition(t *testing.T) {
 	want := map[string]string{"claude": `claude 1m30s 1`, "codex": `mine 1m30s 1`}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("workers (-want +got):\n%s", diff)
+	}
+}
+
+// TestQueryEnds: a program that does not answer is ended with what it started.
+func TestQueryEnds(t *testing.T) {
+	dir := t.TempDir()
+	env, _, _ := testEnv(t, dir)
+	env.Environ = append(env.Environ, "PATH="+os.Getenv("PATH"))
+	pid := filepath.Join(dir, "pid")
+	writeFile(t, filepath.Join(dir, "slow"), "#!/bin/sh\nsleep 60 & echo $! > "+pid+"\nwait\n", 0o755)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() {
+		// Its child is there: it cannot have answered.
+		await(t, func() bool {
+			b, err := os.ReadFile(pid)
+			return err == nil && strings.HasSuffix(string(b), "\n")
+		})
+		cancel(errNoAnswer)
+	}()
+	_, err := query(ctx, time.Minute, env, dir, []string{filepath.Join(dir, "slow")}, nil)
+	if !errors.Is(err, errNoAnswer) {
+		t.Fatalf("error %v", err)
+	}
+	b, err := os.ReadFile(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, func() bool {
+		id, err := proc.Of(child)
+		return err != nil || !id.Alive()
+	})
+}
+
+// await polls until ready says true, and fails the test where it never does.
+func await(t *testing.T, ready func() bool) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	end := time.After(time.Minute)
+	for !ready() {
+		select {
+		case <-tick.C:
+		case <-end:
+			t.Error("waited in vain")
+			return
+		}
+	}
+}
+
+// TestQueryTime: it says how long it waited.
+func TestQueryTime(t *testing.T) {
+	dir := t.TempDir()
+	env, _, _ := testEnv(t, dir)
+	env.Environ = append(env.Environ, "PATH="+os.Getenv("PATH"))
+	writeFile(t, filepath.Join(dir, "slow"), "#!/bin/sh\nexec sleep 60\n", 0o755)
+	_, err := query(t.Context(), 20*time.Millisecond, env, dir, []string{filepath.Join(dir, "slow")}, nil)
+	if !errors.Is(err, errNoAnswer) || !strings.Contains(err.Error(), "no answer within 20ms") {
+		t.Errorf("error %v", err)
 	}
 }

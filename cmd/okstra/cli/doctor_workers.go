@@ -2,11 +2,13 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
 	"strings"
+	"sync"
 
 	"github.com/spf13/afero"
 
@@ -23,14 +25,20 @@ func (s *session) workerFindings(ctx context.Context, root string, probe bool) (
 	if err != nil {
 		return nil, false, err
 	}
-	var looked []lookedAt
+	looked := make([]lookedAt, len(clis))
+	var all sync.WaitGroup
+	for i, c := range clis {
+		all.Go(func() { looked[i] = s.look(ctx, root, c) })
+	}
+	all.Wait()
+	if ctx.Err() != nil {
+		return nil, false, context.Cause(ctx)
+	}
 	var jobs []string
-	for _, c := range clis {
-		l := s.look(root, c)
-		looked = append(looked, l)
+	for _, l := range looked {
 		// Any other program may do anything; only a CLI is asked a question.
-		if l.problem == "" && host.Known(c.command[0]) {
-			jobs = append(jobs, c.provider)
+		if l.problem == "" && host.Known(l.cli.command[0]) {
+			jobs = append(jobs, l.cli.provider)
 		}
 	}
 	var probes map[string]*view.Probe
@@ -57,7 +65,7 @@ type lookedAt struct {
 	report  host.Report
 }
 
-func (s *session) look(root string, c workerCLI) lookedAt {
+func (s *session) look(ctx context.Context, root string, c workerCLI) lookedAt {
 	l := lookedAt{cli: c}
 	program := c.command[0]
 	if strings.Contains(program, "/") && !filepath.IsAbs(program) {
@@ -74,8 +82,12 @@ func (s *session) look(root string, c workerCLI) lookedAt {
 	if len(c.version) == 0 {
 		return l
 	}
-	version, err := versionOf(s.env, root, c.version)
-	if err != nil {
+	version, err := versionOf(ctx, s.env, root, c.version)
+	switch {
+	case errors.Is(err, errNoAnswer):
+		l.found += "; it did not tell its version within " + versionTimeout.String()
+		return l
+	case err != nil:
 		l.problem = err.Error()
 		l.remedy = "run it by hand: it does not tell its version, so it would not run a worker either"
 		return l

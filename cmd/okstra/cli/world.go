@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/okstra/okstra/lang"
@@ -95,20 +96,26 @@ func insideGit(root string) bool {
 const queryTimeout = 10 * time.Second
 
 func runGit(env Env, dir string, args ...string) (string, error) {
-	return query(env, dir, append([]string{"git", "-C", dir}, args...), []string{"GIT_OPTIONAL_LOCKS=0", "LC_ALL=C"})
+	return query(context.Background(), queryTimeout, env, dir, append([]string{"git", "-C", dir}, args...), []string{"GIT_OPTIONAL_LOCKS=0", "LC_ALL=C"})
 }
 
+// errNoAnswer is the error of a program that did not answer in time.
+var errNoAnswer = errors.New("no answer")
+
 // query runs a program that only reports something and returns its trimmed
-// standard output. Variables that would point git elsewhere are left out: a
+// standard output; errNoAnswer where it takes longer than within. Variables that would point git elsewhere are left out: a
 // plan is about this project, also when okstra runs inside a git hook.
-func query(env Env, dir string, argv, extra []string) (string, error) {
+func query(ctx context.Context, within time.Duration, env Env, dir string, argv, extra []string) (string, error) {
 	program := lookProgram(env, argv[0])
 	if program.Problem != "" {
 		return "", errors.New(program.Problem)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), queryTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("%w within %s", errNoAnswer, within))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program.Path, argv[1:]...)
+	// Some start themselves once more: all of it ends.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.Dir = dir
 	cmd.WaitDelay = time.Second
 	for _, v := range env.Environ {
@@ -123,6 +130,9 @@ func query(env Env, dir string, argv, extra []string) (string, error) {
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return "", fmt.Errorf("%s: %w", argv[0], context.Cause(ctx))
+		}
 		if text := strings.TrimSpace(errOut.String()); text != "" {
 			return "", fmt.Errorf("%s: %w: %s", argv[0], err, text)
 		}
