@@ -273,12 +273,18 @@ func (s *supervisor) settle() {
 	data := s.fit()
 	const pause = 500 * time.Millisecond
 	told := false
+	var forsaken time.Time // since when
 	for {
 		err := s.reserve.Commit(data)
 		if err == nil {
 			break
 		}
-		if s.forsaken() {
+		switch {
+		case !s.forsaken():
+			forsaken = time.Time{}
+		case forsaken.IsZero():
+			forsaken = time.Now()
+		case time.Since(forsaken) >= forsakenFor:
 			s.screen.message(fmt.Sprintf("okstra: the records of this attempt were removed; its end is written nowhere: %v", err))
 			s.dismissed = true
 			return
@@ -298,6 +304,9 @@ func (s *supervisor) settle() {
 	crash.Point("supervisor.after-terminal")
 	s.trailer()
 }
+
+// forsakenFor is how long the records may be away: somebody may be moving them.
+const forsakenFor = 3 * time.Second
 
 // forsaken reports whether the file of our lock is gone or another's: then the
 // records were removed, and nobody can wait for us any more.
