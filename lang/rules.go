@@ -124,9 +124,14 @@ func (c *compiler) checkReverify() {
 		}
 		at := c.run.rounds[i].header
 		analysts := map[string]bool{}
-		findings := false
+		findings, unsure := false, false
 		for j := range i {
+			for _, a := range c.run.rounds[j].assigns {
+				// An assign that came to nothing was wrong in itself.
+				unsure = unsure || !slices.ContainsFunc(c.stations, func(st *station) bool { return st.assign == a })
+			}
 			for _, st := range c.stationsOf(c.plan.Rounds[j].Name) {
+				unsure = unsure || st.duty.unsure
 				if st.duty.emits == plan.EmitsFindings {
 					findings = true
 					analysts[st.ref] = true
@@ -134,13 +139,14 @@ func (c *compiler) checkReverify() {
 			}
 		}
 		switch {
+		case unsure:
 		case !findings:
 			c.fault(at, SummaryReverify, "The round %q verifies findings again, but no earlier round has a duty with emits = \"findings\".", rd.Name)
 		case len(analysts) < 2:
 			c.diags = append(c.diags, caution(at, SummaryReverifyFew, "Only %s looks for findings before the round %q. Nobody judges its own finding, so that this round will be not-run. Give the duty to two participants or more.", strings.Join(names(analysts), ""), rd.Name))
 		}
 		for _, st := range c.stationsOf(rd.Name) {
-			if st.duty.emits != plan.EmitsVerdicts && st.duty.role != roleCritic {
+			if st.duty.emits != plan.EmitsVerdicts && !st.duty.unsure && st.duty.role != roleCritic {
 				c.fault(st.assign.attr("duty").Expr.Range(), SummaryReverify, "The duty %q does not emit verdicts, which a round of kind \"reverify\" is made of. Write emits = \"verdicts\" in it.", st.duty.name)
 			}
 		}

@@ -35,6 +35,7 @@ type resolvedDuty struct {
 	about   string // the role's description
 	access  plan.Access
 	emits   plan.Emits
+	unsure  bool // what it emits was written wrongly
 	audit   bool
 	outputs []plan.Output
 	schemas map[string]string // output → digest of its schema
@@ -128,6 +129,7 @@ func (c *compiler) duty(name string) *resolvedDuty {
 	if s, ok := c.choice(decl.attr("emits"), "findings", "verdicts", "verdict"); ok {
 		d.emits = plan.Emits(s)
 	}
+	d.unsure = decl.attr("emits") != nil && d.emits == plan.EmitsNone
 	d.audit, _ = c.flag(decl.attr("audit"))
 	for _, o := range decl.outputs {
 		out := plan.Output{Name: o.name, Required: true}

@@ -64,7 +64,7 @@ run "r" {
       retry = { backoff = "-1s" } # ERROR: Value out of range
     }
   }
-  round "d" { # ERROR: Nothing to verify again
+  round "d" {
     kind = "reverify" # the duty emits nothing
     convergence {
       max_rounds = 4 # ERROR: Value out of range
