@@ -83,7 +83,11 @@ func begin(ctx context.Context, env Env, o ApplyOptions) (*session, *Outcome, er
 			return nil, nil, err
 		}
 		defer seq.Close()
-		if latest := latestSeq(run.Root, run.Task, run.TaskType); latest >= run.Seq {
+		latest, err := latestSeq(run)
+		if err != nil {
+			return nil, nil, err
+		}
+		if latest >= run.Seq {
 			if o.Saved {
 				return nil, nil, &Refusal{What: "the plan is stale", Moved: []string{fmt.Sprintf("run %03d exists by now", latest)}, Remedy: "make a new plan"}
 			}

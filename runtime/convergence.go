@@ -134,9 +134,25 @@ func (s *session) emitted(batch string) converge.Emitted {
 		if d == nil || w == nil || d.Status != plan.StatusCompleted {
 			return nil, false, nil
 		}
-		b, err := os.ReadFile(attemptFiles(s.run, w, d.Batch, d.Attempt).Emit())
+		b, err := s.artifact(d, "emit", attemptFiles(s.run, w, d.Batch, d.Attempt).Emit())
 		return b, err == nil, err
 	}
+}
+
+// artifact reads what a completed attempt left under a name, and refuses what
+// is no longer what was settled: nothing may be built on it.
+func (s *session) artifact(d *record.Dispatch, name, path string) ([]byte, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read %s of %s: %w", name, d.WorkerKey, err)
+	}
+	for _, a := range d.Artifacts {
+		if a.Name == name && a.Digest != plan.DigestBytes(b) {
+			return nil, &Refusal{What: fmt.Sprintf("the %s of %s was changed after it was settled", name, d.WorkerKey), Moved: []string{relative(s.run.Root, path)},
+				Remedy: "restore it, or have the work done again: okstra apply " + s.state.RunName + " --replace " + d.WorkerKey}
+		}
+	}
+	return b, nil
 }
 
 // roundPlan returns the plan of the next convergence round, persisted and

@@ -146,16 +146,11 @@ func (s *session) prepare(j *job, d *record.Dispatch) (*preparation, error) {
 			return nil, fmt.Errorf("%s exists before the attempt that is to write it; it belongs to %s", relative(s.run.Root, c.Path), s.owner(c.Path))
 		}
 	}
-	policy := s.plan.Run.Panes
 	return &preparation{
 		d: d, files: a, prompt: prompt, record: rec, env: env,
 		launch: backends.Launch{
 			Command: []string{s.env.Okstra, "supervise", a.Launch()}, Label: d.ExecutionLabel, Tag: d.Tag, Title: w.Title,
-			Policy: backends.Policy{
-				Placement: string(policy.Placement), Layout: string(policy.Layout), LeadShare: policy.LeadShare,
-				MinColumns: policy.MinColumns, MinRows: policy.MinRows, PerWindow: policy.PerWindow,
-			},
-			Beside: s.openPanes(s.backend.Name()),
+			Policy: policyOf(s.plan), Beside: s.openPanes(s.backend.Name()),
 		},
 	}, nil
 }

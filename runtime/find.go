@@ -54,37 +54,41 @@ func runOf(root, file string) (paths.Run, bool) {
 	return paths.Run{Root: root, Task: plan.Task{Project: parts[0], Group: parts[1], ID: parts[2]}, TaskType: parts[4], Seq: seq}, true
 }
 
-// latestSeq returns the highest run number that was given out for a task and
-// task type, 0 if none. A run whose creation was cut short has a manifest and no
+// latestSeq returns the highest run number that was given out for the task and
+// task type of a run, 0 if none. A run whose creation was cut short has a manifest and no
 // state; its number is not given out again.
-func latestSeq(root string, task plan.Task, taskType string) int {
-	run := paths.Run{Root: root, Task: task, TaskType: taskType}
-	return max(latestState(root, task, taskType), highest(filepath.Join(run.Dir(), "manifests"), "run-manifest-"))
+func latestSeq(run paths.Run) (int, error) {
+	state, err := latestState(run)
+	if err != nil {
+		return 0, err
+	}
+	manifest, err := highest(run.Manifest())
+	return max(state, manifest), err
 }
 
 // latestState returns the highest run number that has a state, 0 if none.
-func latestState(root string, task plan.Task, taskType string) int {
-	run := paths.Run{Root: root, Task: task, TaskType: taskType}
-	return highest(filepath.Join(run.Dir(), "state"), "team-state-")
-}
+func latestState(run paths.Run) (int, error) { return highest(run.TeamState()) }
 
-// highest returns the highest number at the end of a folder's file names that
-// begin with prefix.
-func highest(dir, prefix string) int {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return 0 // no such folder: no run has been recorded in it
+// highest returns the highest run number among the files that are called as
+// the given one but for that number, 0 if there is none.
+func highest(path string) (int, error) {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil // no run has been recorded here
 	}
+	if err != nil {
+		return 0, fmt.Errorf("look for the latest run: %w", err)
+	}
+	base := filepath.Base(path)
+	prefix := base[:strings.LastIndexByte(base, '-')+1]
 	n := 0
 	for _, e := range entries {
-		name := strings.TrimSuffix(e.Name(), ".json")
-		if i := strings.LastIndexByte(name, '-'); i >= 0 && strings.HasPrefix(name, prefix) {
-			if seq, err := strconv.Atoi(name[i+1:]); err == nil {
-				n = max(n, seq)
-			}
+		number, ok := strings.CutPrefix(strings.TrimSuffix(e.Name(), ".json"), prefix)
+		if seq, err := strconv.Atoi(number); ok && err == nil {
+			n = max(n, seq)
 		}
 	}
-	return n
+	return n, nil
 }
 
 // find returns the one recorded run that a selector names, with its state.

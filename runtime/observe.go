@@ -28,8 +28,13 @@ func Observe(ctx context.Context, env Env, p *plan.Plan) (*plan.Recorded, error)
 	if err := findReport(p); err != nil {
 		return nil, err
 	}
-	latest := latestSeq(p.ProjectRoot, p.Run.Task, p.Run.TaskType)
-	run.Seq = latestState(p.ProjectRoot, p.Run.Task, p.Run.TaskType)
+	latest, err := latestSeq(run)
+	if err != nil {
+		return nil, err
+	}
+	if run.Seq, err = latestState(run); err != nil {
+		return nil, err
+	}
 	if run.Seq == 0 {
 		return &plan.Recorded{Latest: latest}, nil
 	}
@@ -66,7 +71,7 @@ func observe(run paths.Run, st *record.State) (*plan.Recorded, error) {
 		case d.Status == plan.StatusPlanned, d.Status == plan.StatusNotRun:
 			w.NeverRan = true
 		case !d.Status.Terminal():
-			j, err := sidecar.Judge(absolute(run.Root, d.StatusPath), absolute(run.Root, d.StatusPath[:len(d.StatusPath)-len(".status.json")]+".lock"))
+			j, err := sidecar.Judge(absolute(run.Root, d.StatusPath), lockOf(absolute(run.Root, d.StatusPath)))
 			if err != nil {
 				return nil, err
 			}

@@ -1,7 +1,10 @@
 package runtime_test
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,5 +56,24 @@ func TestOverlapping(t *testing.T) {
 				t.Errorf("%v, not %v", got, want)
 			}
 		})
+	}
+}
+
+// A run whose state cannot be read may have had workers at any time.
+func TestOverlappingWithADamagedRun(t *testing.T) {
+	run := paths.Run{Root: t.TempDir(), Task: plan.Task{Project: "p", Group: "g", ID: "t"}, TaskType: "unknown", Seq: 1}
+	damaged := run
+	damaged.Seq = 2
+	if err := os.MkdirAll(filepath.Dir(damaged.TeamState()), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(damaged.TeamState(), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	d := &record.Dispatch{WorkerKey: "one.look.ada", Tag: "a", StartedAt: &now, FinishedAt: &now}
+	got := runtime.Overlapping(run, &record.State{WorkerDispatches: []*record.Dispatch{d}}, d)
+	if len(got) != 1 || !strings.HasPrefix(got[0], "unknown: ") || !strings.Contains(got[0], damaged.TeamState()) {
+		t.Errorf("%q", got)
 	}
 }

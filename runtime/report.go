@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -24,9 +23,9 @@ func (s *session) report(r *plan.Round) error {
 	if d == nil || d.Status != plan.StatusCompleted {
 		return nil
 	}
-	narrative, err := os.ReadFile(attemptFiles(s.run, w, d.Batch, d.Attempt).Result())
+	narrative, err := s.artifact(d, "result", attemptFiles(s.run, w, d.Batch, d.Attempt).Result())
 	if err != nil {
-		return fmt.Errorf("read narrative: %w", err)
+		return err
 	}
 	conv, err := s.convergenceState()
 	if err != nil {

@@ -52,15 +52,11 @@ func examine(root, launchPath, statusPath string) (evidence, error) {
 	if err != nil {
 		return evidence{}, err
 	}
-	raw, err := os.ReadFile(statusPath)
+	st, digest, err := sidecar.ReadDigest(statusPath)
 	if err != nil {
-		return evidence{}, fmt.Errorf("read status sidecar: %w", err)
+		return evidence{}, err
 	}
-	st, err := sidecar.Decode(raw)
-	if err != nil {
-		return evidence{}, fmt.Errorf("status sidecar %s: %w", statusPath, err)
-	}
-	return evidence{sidecar: st, digest: plan.DigestBytes(raw), found: sidecar.Gather(rec.At(root), Validate)}, nil
+	return evidence{sidecar: st, digest: digest, found: sidecar.Gather(rec.At(root), Validate)}, nil
 }
 
 // conclude writes what the completion rule says into the record.
@@ -128,9 +124,12 @@ func Overlapping(run paths.Run, st *record.State, d *record.Dispatch) []string {
 		if other == run {
 			continue
 		}
-		if st, err := record.Load(other.TeamState()); err == nil {
-			add(other, st)
+		st, err := record.Load(other.TeamState())
+		if err != nil {
+			out = append(out, "unknown: "+err.Error())
+			continue
 		}
+		add(other, st)
 	}
 	return out
 }

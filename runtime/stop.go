@@ -76,12 +76,14 @@ func stopAndLock(ctx context.Context, run paths.Run) (*durable.Lock, error) {
 		if err != nil {
 			return nil, err
 		}
+		var unasked []error // whoever cannot be asked keeps none of the others running
 		for _, d := range st.WorkerDispatches {
 			if d.Status == plan.StatusSpawning || d.Status == plan.StatusRunning {
-				if err := askToEnd(absolute(run.Root, d.StatusPath)); err != nil {
-					return nil, err
-				}
+				unasked = append(unasked, askToEnd(absolute(run.Root, d.StatusPath)))
 			}
+		}
+		if err := errors.Join(unasked...); err != nil {
+			return nil, err
 		}
 		lock, err := acquire(run)
 		if err == nil {

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -84,5 +85,57 @@ func TestLostWithTheMachine(t *testing.T) {
 		if d.Reason != plan.ReasonSupervisorLost || strings.Contains(d.Detail, "started anew") != anew {
 			t.Errorf("another boot %v: %s, %q", anew, d.Reason, d.Detail)
 		}
+	}
+}
+
+// Findings that were changed after their worker had been settled are nothing to
+// build on.
+func TestArtifactIsWhatWasSettled(t *testing.T) {
+	s, d, _ := looking(t, plan.StatusCompleted)
+	path := filepath.Join(s.run.Root, "emit.json")
+	if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.Artifacts = []sidecar.Artifact{{Name: "emit", Path: path, Digest: plan.DigestBytes([]byte("{}"))}}
+	if b, err := s.artifact(d, "emit", path); err != nil || string(b) != "{}" {
+		t.Errorf("as settled: %q, %v", b, err)
+	}
+	if err := os.WriteFile(path, []byte("[]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var refused *Refusal
+	if _, err := s.artifact(d, "emit", path); !errors.As(err, &refused) || !strings.Contains(refused.What, d.WorkerKey) {
+		t.Errorf("changed: %v", err)
+	}
+}
+
+// A folder that cannot be read is not one without runs: its numbers would be
+// given out again.
+func TestLatestSeq(t *testing.T) {
+	run := paths.Run{Root: t.TempDir(), Task: plan.Task{Project: "p", Group: "g", ID: "i"}, TaskType: "a-b"}
+	if n, err := latestSeq(run); n != 0 || err != nil {
+		t.Errorf("nothing recorded: %d, %v", n, err)
+	}
+	third := run
+	third.Seq = 3
+	for _, path := range []string{third.Manifest(), third.Manifest() + ".tmp"} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := latestSeq(run); n != 3 || err != nil {
+		t.Errorf("a manifest without a state: %d, %v", n, err)
+	}
+	if n, err := latestState(run); n != 0 || err != nil {
+		t.Errorf("its state: %d, %v", n, err)
+	}
+	if err := os.WriteFile(filepath.Dir(run.TeamState()), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := latestSeq(run); err == nil {
+		t.Error("a folder that is a file passed for an empty one")
 	}
 }

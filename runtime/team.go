@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -309,7 +310,7 @@ func (s *session) readyBatch(r *plan.Round, name string, kind jobs.Kind, path st
 			again = true // a later attempt is dispatched by kind, not by a jobs file
 			continue
 		}
-		if err := durable.MkdirAll(parent(a.Prompt())); err != nil {
+		if err := durable.MkdirAll(filepath.Dir(a.Prompt())); err != nil {
 			return nil, err
 		}
 		if err := durable.WriteFile(a.Prompt(), []byte(text), 0o600); err != nil {
@@ -430,5 +431,3 @@ func (s *session) weighAll() error {
 func refusal(r *jobs.Refusal) error {
 	return &Refusal{What: r.What, Moved: r.Moved, Remedy: r.Remedy}
 }
-
-func parent(path string) string { return path[:strings.LastIndexByte(path, '/')] }

@@ -20,20 +20,26 @@ const MaxSize = 1 << 20
 // Read reads a sidecar. A missing one is os.ErrNotExist; one that is not whole
 // is an error that names it, never "not finished".
 func Read(path string) (*Status, error) {
+	s, _, err := ReadDigest(path)
+	return s, err
+}
+
+// ReadDigest is Read; it returns the digest of the sidecar's bytes as well.
+func ReadDigest(path string) (*Status, string, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, fmt.Errorf("read sidecar: %w", err)
+		return nil, "", fmt.Errorf("read sidecar: %w", err)
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
 	if err != nil {
-		return nil, fmt.Errorf("read sidecar: %w", err)
+		return nil, "", fmt.Errorf("read sidecar: %w", err)
 	}
 	s, err := Decode(b)
 	if err != nil {
-		return nil, fmt.Errorf("read sidecar %s: %w", path, err)
+		return nil, "", fmt.Errorf("read sidecar %s: %w", path, err)
 	}
-	return s, nil
+	return s, plan.DigestBytes(b), nil
 }
 
 // Decode reads a sidecar's bytes. Members that a later okstra added are passed
