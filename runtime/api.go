@@ -72,7 +72,10 @@ type Event struct {
 	Phase         string
 	Round         string
 	InvocationRef string
+	WorkerKey     string // of the invocation
+	Attempt       int
 	Label         string
+	Detail        string // why a status is what it is, one line
 	Status        plan.Status
 	Reason        plan.Reason
 	Message       string
@@ -100,6 +103,11 @@ type ApplyOptions struct {
 	New     bool       // --new: start the next number
 	Replace []string   // --replace: worker keys or labels to redo
 	Backend string     // --backend: overrides the choice
+	Seq     int        // go on with this recorded run, not with the latest; 0 is the latest
+	// Again is what stands after "okstra apply" to go on with the run as it is
+	// applied now: operand and definition flags, none of them secret. It is
+	// recorded, so that every later message can name the whole command.
+	Again []string
 	// Recheck re-reads what a saved plan depends on, for staleness. It returns
 	// the plan as it would be compiled now, or an error; nil skips the check.
 	Recheck  func() (*plan.Plan, error)
@@ -119,7 +127,8 @@ type Outcome struct {
 	Summary string   // one line
 	Next    []string // commands that go on from here
 	Nothing bool     // there was nothing to do
-	Attach  string   // how to see the panes, where there are any
+	Attach  string   // how to see panes that are in a server or window of okstra's own
+	Cleanup string   // the command that closes the panes which are still open
 	Waiting string   // what is waited for, with exit 4
 }
 
@@ -149,7 +158,11 @@ type RoundStatus struct {
 	State     string `json:"state"` // waiting, running, met, unmet, not-run, blocked
 	Completed int    `json:"completed"`
 	Total     int    `json:"total"`
-	Approval  string `json:"approval,omitempty"`
+	Approval  string `json:"approval,omitempty"` // approved, denied, void
+	Choice    string `json:"choice,omitempty"`
+	Note      string `json:"note,omitempty"`
+	// Answered is set where the answer lies on disk and no runner has taken it yet.
+	Answered bool `json:"answered,omitempty"`
 }
 
 // WorkerStatus is one worker of RunStatus: its latest invocation.
