@@ -64,9 +64,7 @@ func (s *session) batchOf(ctx context.Context, o DispatchOptions) (*batch, *Outc
 	case err != nil:
 		return nil, nil, err
 	case pass == gateWaits:
-		out := s.outcome(4, fmt.Sprintf("Round %s waits for an approval: %s", b.round.Name, b.round.Gate.Reason), approveCommand(s.state.RunName, b.round))
-		out.Waiting = "approval of round " + b.round.Name
-		return nil, out, nil
+		return nil, s.waitsForApproval(b.round), nil
 	case pass == gateDenied:
 		out, err := s.deny(b.round)
 		return nil, out, err

@@ -183,7 +183,7 @@ func (s *session) roundPlan(r *plan.Round, st *converge.State, want *converge.Ro
 		return want, nil, nil
 	}
 	if byLead && persisted == nil {
-		out := s.outcome(4, fmt.Sprintf("Round %s waits for the lead's plan of convergence round %d.", r.Name, want.Number), "okstra schema round-plan", "okstra apply "+s.state.RunName)
+		out := s.outcome(4, fmt.Sprintf("Round %s waits for the lead's plan of convergence round %d.", r.Name, want.Number), "okstra schema round-plan", s.next().apply())
 		out.Waiting = path
 		return nil, out, s.writeConvergence(st)
 	}
@@ -270,7 +270,7 @@ func (s *session) judges(r *plan.Round, rp *converge.RoundPlan) batchWork {
 	for i := range r.Workers {
 		w := &r.Workers[i]
 		if rp.JudgeItems(w.Key) != nil {
-			work[w.Key] = &job{round: r, worker: w, batch: batch, kind: batch, extra: converge.Prompt(rp, w.Key)}
+			work[w.Key] = &job{round: r, worker: w, batch: batch, extra: converge.Prompt(rp, w.Key)}
 		}
 	}
 	return work

@@ -27,7 +27,6 @@ type job struct {
 	round  *plan.Round
 	worker *plan.Worker
 	batch  string
-	kind   string // dispatch kind of its first attempt in the batch
 	extra  string // text after the instructions: the items of a re-verification
 }
 
@@ -39,10 +38,7 @@ type batchWork map[string]*job
 func (s *session) enlist(j *job, attempt, allowance int, notBefore *time.Time) *record.Dispatch {
 	w := j.worker
 	a := attemptFiles(s.run, w, j.batch, attempt)
-	kind := j.kind
-	if attempt > 1 {
-		kind = string(jobs.KindRetry)
-	}
+	kind := string(DispatchKind(j.batch, attempt))
 	invocation := paths.InvocationRef(w.AssignmentRef, j.batch, attempt)
 	// A prompt that cannot be read fails when it is prepared.
 	prompt, _ := s.promptText(j, a, kind)
@@ -72,6 +68,18 @@ func (s *session) enlist(j *job, attempt, allowance int, notBefore *time.Time) *
 	}
 	s.changed()
 	return d
+}
+
+// DispatchKind is the dispatch kind of an attempt in a batch.
+func DispatchKind(batch string, attempt int) jobs.Kind {
+	_, reverify := jobs.Kind(batch).Reverify()
+	switch {
+	case attempt > 1:
+		return jobs.KindRetry
+	case reverify, batch == paths.ReportWriterBatch:
+		return jobs.Kind(batch)
+	}
+	return jobs.KindInitial
 }
 
 // launchRecord renders the launch record of an attempt.

@@ -53,9 +53,8 @@ func (s *session) drive(ctx context.Context, batch string, work batchWork, done 
 		select {
 		case <-ctx.Done():
 			return s.detach(ctx)
-		case f := <-s.messages:
-			s.running--
-			f()
+		case m := <-s.messages:
+			s.take(m)
 		case path := <-s.watch.Changed():
 			s.look(path)
 		case <-wake:
@@ -73,9 +72,8 @@ func (s *session) drive(ctx context.Context, batch string, work batchWork, done 
 func (s *session) drain() {
 	for {
 		select {
-		case f := <-s.messages:
-			s.running--
-			f()
+		case m := <-s.messages:
+			s.take(m)
 		case path := <-s.watch.Changed():
 			s.look(path)
 		default:
@@ -126,9 +124,7 @@ func (s *session) detach(ctx context.Context) error {
 	s.note(lead.Event{TS: s.env.Now(), Type: lead.Detached, Phase: lead.PhaseAwait, Message: fmt.Sprintf("detaching; %d workers go on", live)})
 	// What is being started must get its word, or it would leave at its gate.
 	for s.running > 0 {
-		f := <-s.messages
-		s.running--
-		f()
+		s.take(<-s.messages)
 		if err := s.commit(); err != nil {
 			return err
 		}

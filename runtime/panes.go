@@ -36,11 +36,7 @@ func (s *session) reclaim(batch string) error {
 	if s.closePanes(old) == 0 {
 		return nil
 	}
-	for s.running > 0 {
-		f := <-s.messages
-		s.running--
-		f()
-	}
+	s.join()
 	s.note(lead.Event{TS: s.env.Now(), Type: lead.PanesReclaimed, Phase: lead.PhaseDispatch, Message: "closed the panes of the round before"})
 	return s.commit()
 }

@@ -107,9 +107,8 @@ func (s *session) replan(d *record.Dispatch) {
 func (s *session) settleAll(wanted func(*record.Dispatch) bool) error {
 	for s.running > 0 || s.anyLive(wanted) {
 		select {
-		case f := <-s.messages:
-			s.running--
-			f()
+		case m := <-s.messages:
+			s.take(m)
 		case path := <-s.watch.Changed():
 			s.look(path)
 		case <-time.After(sweepEvery):

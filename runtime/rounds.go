@@ -50,24 +50,19 @@ func (s *session) carryOutRound(ctx context.Context, r *plan.Round) (*Outcome, e
 		case err != nil:
 			return nil, err
 		case pass == gateWaits:
-			out := s.outcome(4, fmt.Sprintf("Round %s waits for an approval: %s", r.Name, r.Gate.Reason), approveCommand(s.state.RunName, r))
-			out.Waiting = "approval of round " + r.Name
-			return out, nil
+			return s.waitsForApproval(r), nil
 		case pass == gateDenied:
 			return s.deny(r)
 		}
 	}
 	var err error
-	switch r.Kind {
-	case plan.RoundReverify:
+	if r.Kind == plan.RoundReverify {
 		var out *Outcome
 		if out, err = s.converge(ctx, r); out != nil {
 			return out, err
 		}
-	case plan.RoundReportWriter:
-		err = s.runBatch(ctx, r, paths.ReportWriterBatch, "report-writer")
-	default:
-		err = s.runBatch(ctx, r, r.Name, "initial")
+	} else {
+		err = s.runBatch(ctx, r, paths.FirstBatch(r))
 	}
 	if err != nil {
 		return s.detached(err), err
@@ -75,12 +70,11 @@ func (s *session) carryOutRound(ctx context.Context, r *plan.Round) (*Outcome, e
 	return nil, s.finishRound(r)
 }
 
-func approveCommand(run string, r *plan.Round) string {
-	cmd := "okstra approve " + run + " " + r.Name
-	if len(r.Gate.Choices) > 0 {
-		cmd += " --choice " + r.Gate.Choices[0]
-	}
-	return cmd
+// waitsForApproval is the outcome of a gate that nobody has answered yet.
+func (s *session) waitsForApproval(r *plan.Round) *Outcome {
+	out := s.outcome(4, fmt.Sprintf("Round %s waits for an approval: %s", r.Name, r.Gate.Reason), s.next().approve(r))
+	out.Waiting = "approval of round " + r.Name
+	return out
 }
 
 // settleDifference computes what is to be done now that the record is up to
@@ -183,20 +177,14 @@ func (s *session) barred(r *plan.Round) plan.Reason {
 // whether there were any: a round whose workers all ran before a verdict made
 // it needless keeps what it came to.
 func (s *session) skip(r *plan.Round, why plan.Reason) bool {
-	batch := r.Name
-	switch r.Kind {
-	case plan.RoundReverify:
-		batch = paths.ReverifyBatch(1)
-	case plan.RoundReportWriter:
-		batch = paths.ReportWriterBatch
-	}
+	batch := paths.FirstBatch(r)
 	left := false
 	for i := range r.Workers {
 		w := &r.Workers[i]
 		d := s.state.Latest(w.Key)
 		switch {
 		case d == nil:
-			d = s.enlist(&job{round: r, worker: w, batch: batch, kind: kindOf(r, batch)}, s.nextAttempt(w.Key, batch), s.state.Allowance, nil)
+			d = s.enlist(&job{round: r, worker: w, batch: batch}, s.nextAttempt(w.Key, batch), s.state.Allowance, nil)
 		case d.Status != plan.StatusPlanned && d.Status != plan.StatusNotRun:
 			continue // what ran keeps its record
 		}
@@ -213,13 +201,6 @@ func (s *session) skip(r *plan.Round, why plan.Reason) bool {
 	return left
 }
 
-func kindOf(r *plan.Round, batch string) string {
-	if r.Kind == plan.RoundWork {
-		return "initial"
-	}
-	return batch
-}
-
 // nextAttempt is the first attempt number of a worker in a batch that no
 // record has.
 func (s *session) nextAttempt(key, batch string) int {
@@ -233,10 +214,10 @@ func (s *session) nextAttempt(key, batch string) int {
 }
 
 // runBatch runs the workers of a round as one batch.
-func (s *session) runBatch(ctx context.Context, r *plan.Round, batch, kind string) error {
+func (s *session) runBatch(ctx context.Context, r *plan.Round, batch string) error {
 	s.work = batchWork{}
 	for i := range r.Workers {
-		s.work[r.Workers[i].Key] = &job{round: r, worker: &r.Workers[i], batch: batch, kind: kind}
+		s.work[r.Workers[i].Key] = &job{round: r, worker: &r.Workers[i], batch: batch}
 	}
 	if err := s.beginBatch(r, batch); err != nil {
 		return err
@@ -367,7 +348,7 @@ func (s *session) deny(at *plan.Round) (*Outcome, error) {
 // finish says how the run stands after its last round.
 func (s *session) finish() (*Outcome, error) {
 	now := s.env.Now()
-	name := s.state.RunName
+	then := s.next()
 	allMet := true
 	for _, r := range s.plan.Rounds {
 		if rec := s.state.FindRound(r.Name); rec == nil || rec.Result != "met" {
@@ -380,25 +361,29 @@ func (s *session) finish() (*Outcome, error) {
 	case s.rejected != "":
 		s.state.Ended, s.state.EndedDetail = "rejected", s.rejected
 		exit, summary = 3, fmt.Sprintf("Run %s is finished: rejected. %s", s.run.Ref(), s.state.EndedDetail)
-		next = []string{"okstra plan --new " + name}
+		next = []string{then.plan("--new")}
 		if exists(s.run.FinalReport()) {
-			next = []string{fmt.Sprintf("okstra plan --after %s@%03d %s", name, s.run.Seq, name)}
+			next = []string{then.plan("--after", then.numbered())}
 		}
 	case s.state.Ended == "denied":
 		exit, summary = 3, fmt.Sprintf("Run %s is finished: %s.", s.run.Ref(), s.state.EndedDetail)
 	case allMet:
 		s.state.Ended = "completed"
 		summary = fmt.Sprintf("Run %s is finished: every round met its require.", s.run.Ref())
+		if failed := s.failed(); failed != "" {
+			summary += " Not completed, and not needed for that: " + failed + "."
+			next = s.whyCommands()
+		}
 	case s.stopping:
 		exit, summary = 3, fmt.Sprintf("Run %s was stopped.", s.run.Ref())
-		next = []string{"okstra apply " + name}
+		next = []string{then.apply()}
 		s.note(lead.Event{TS: now, Type: lead.RunStopped, Phase: lead.PhaseClose, Message: "the run was stopped"})
 	case s.exhausted:
 		exit, summary = 3, fmt.Sprintf("Run %s ran out of budget. Not completed: %s.", s.run.Ref(), s.failed())
-		next = []string{"okstra why WORKER", "okstra apply " + name}
+		next = append(s.whyCommands(), then.apply())
 	default:
 		exit, summary = 3, fmt.Sprintf("Run %s did not complete: %s.", s.run.Ref(), s.failed())
-		next = []string{"okstra why WORKER", "okstra apply " + name}
+		next = append(s.whyCommands(), then.apply())
 	}
 	if s.state.Ended != "" && s.state.EndedAt == nil {
 		s.state.EndedAt = &now

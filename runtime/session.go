@@ -194,6 +194,19 @@ func (s *session) background(f func() func()) {
 	go func() { s.messages <- f() }()
 }
 
+// take applies a message of what ran beside the owner.
+func (s *session) take(message func()) {
+	s.running--
+	message()
+}
+
+// join waits for everything that runs beside the owner.
+func (s *session) join() {
+	for s.running > 0 {
+		s.take(<-s.messages)
+	}
+}
+
 // readersGone bounds how long those who only look at a run can keep its lock
 // from its next owner.
 const readersGone = 5 * time.Second
@@ -226,11 +239,7 @@ func newSession(env Env, run paths.Run, lock *durable.Lock, state *record.State,
 
 // close ends the session: nothing of it goes on in this process. Workers do.
 func (s *session) close() {
-	for s.running > 0 {
-		f := <-s.messages
-		s.running--
-		f()
-	}
+	s.join()
 	s.watch.Close()
 	if s.lock != nil { // a dry run holds none
 		s.lock.Close()

@@ -84,12 +84,18 @@ func (s *session) started(d *record.Dispatch, st *sidecar.Status) {
 	}
 	at := st.StartedAt
 	d.StartedAt = &at
+	s.noteLater(lead.Event{TS: s.env.Now(), Type: lead.WorkerStarted, Phase: s.phaseOf(lead.WorkerStarted, d), Round: d.Round,
+		InvocationRef: d.InvocationRef, Message: d.ExecutionLabel + " is running", Data: map[string]any{lead.DataLabel: d.ExecutionLabel}})
+}
+
+// phaseOf is the phase of an event about a dispatch, whose round the plan may
+// no longer have.
+func (s *session) phaseOf(t lead.EventType, d *record.Dispatch) lead.Phase {
 	var kind plan.RoundKind
 	if r := s.plan.Round(d.Round); r != nil {
 		kind = r.Kind
 	}
-	s.noteLater(lead.Event{TS: s.env.Now(), Type: lead.WorkerStarted, Phase: lead.PhaseOf(lead.WorkerStarted, kind), Round: d.Round,
-		InvocationRef: d.InvocationRef, Message: d.ExecutionLabel + " is running", Data: map[string]any{lead.DataLabel: d.ExecutionLabel}})
+	return lead.PhaseOf(t, kind)
 }
 
 // Overlapping names the workers, of this run and of the project's other runs,
@@ -155,12 +161,7 @@ func (s *session) end(d *record.Dispatch, status plan.Status, reason plan.Reason
 	if reason != "" {
 		message += " (" + string(reason) + ")"
 	}
-	round := s.plan.Round(d.Round)
-	var kind plan.RoundKind
-	if round != nil {
-		kind = round.Kind
-	}
-	s.note(lead.Event{TS: s.env.Now(), Type: lead.WorkerSettled, Phase: lead.PhaseOf(lead.WorkerSettled, kind), Round: d.Round,
+	s.note(lead.Event{TS: s.env.Now(), Type: lead.WorkerSettled, Phase: s.phaseOf(lead.WorkerSettled, d), Round: d.Round,
 		InvocationRef: d.InvocationRef, Message: message, Data: lead.SettledData(d)})
 	s.keepPane(d)
 	s.retry(d, retryAfter)

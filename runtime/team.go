@@ -226,7 +226,7 @@ func (s *session) workOf(name string) (batchWork, error) {
 		work := batchWork{}
 		for j := range r.Workers {
 			w := &r.Workers[j]
-			work[w.Key] = &job{round: r, worker: w, batch: name, kind: kindOf(r, name)}
+			work[w.Key] = &job{round: r, worker: w, batch: name}
 		}
 		return work, nil
 	}
@@ -255,7 +255,7 @@ func (s *session) wrapUp() (*Outcome, error) {
 				return out, s.commit()
 			}
 			if r.Kind == plan.RoundReportWriter {
-				return s.readyBatch(r, paths.ReportWriterBatch, jobs.KindReportWriter, s.run.ReportWriterJobs(), batchWork{r.Workers[0].Key: {round: r, worker: &r.Workers[0], batch: paths.ReportWriterBatch, kind: "report-writer"}})
+				return s.readyBatch(r, paths.ReportWriterBatch, jobs.KindReportWriter, s.run.ReportWriterJobs(), batchWork{r.Workers[0].Key: {round: r, worker: &r.Workers[0], batch: paths.ReportWriterBatch}})
 			}
 			return s.ready(r, teamCommand("dispatch", s.run))
 		}
@@ -342,7 +342,7 @@ func (s *session) ready(r *plan.Round, command string) (*Outcome, error) {
 	next := []string{command}
 	rec := s.state.FindRound(r.Name)
 	if r.Gate != nil && (rec == nil || rec.Approval == nil || approvalState(s.state, rec) != "approved") {
-		next = append([]string{approveCommand(s.state.RunName, r)}, next...)
+		next = append([]string{s.next().approve(r)}, next...)
 	}
 	return s.outcome(0, fmt.Sprintf("Everything that was dispatched has ended. Next is round %s.", r.Name), next...), nil
 }

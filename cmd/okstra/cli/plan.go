@@ -126,13 +126,7 @@ func (s *session) explainWorker(p *plan.Plan, name string) error {
 	if err != nil {
 		return err
 	}
-	batch := r.Name
-	switch r.Kind {
-	case plan.RoundReverify:
-		batch = paths.ReverifyBatch(1)
-	case plan.RoundReportWriter:
-		batch = paths.ReportWriterBatch
-	}
+	batch := paths.FirstBatch(r)
 	e := view.Explanation{Worker: w, Round: r.Name}
 	attempt := 1
 	for i, a := range p.Difference.Workers {
@@ -148,21 +142,8 @@ func (s *session) explainWorker(p *plan.Plan, name string) error {
 		Number: attempt,
 		Report: r.Kind == plan.RoundReportWriter,
 	}
-	e.Prompt = runtime.Prompt(p, r, w, files, dispatchKind(r, attempt), "")
+	e.Prompt = runtime.Prompt(p, r, w, files, string(runtime.DispatchKind(batch, attempt)), "")
 	return s.view.Explain(e)
-}
-
-// dispatchKind is the kind that the next start of a worker in this round has.
-func dispatchKind(r *plan.Round, attempt int) string {
-	switch {
-	case r.Kind == plan.RoundReverify:
-		return paths.ReverifyBatch(1)
-	case r.Kind == plan.RoundReportWriter:
-		return paths.ReportWriterBatch
-	case attempt > 1:
-		return "retry"
-	}
-	return "initial"
 }
 
 // planWorker finds a worker by key or label. A label that several workers

@@ -22,6 +22,18 @@ const ReportWriterBatch = "report-writer"
 // ReverifyBatch names the batch (and dispatch kind) of convergence round n.
 func ReverifyBatch(n int) string { return fmt.Sprintf("reverify-r%d", n) }
 
+// FirstBatch names the batch in which the workers of a round are dispatched
+// first.
+func FirstBatch(r *plan.Round) string {
+	switch r.Kind {
+	case plan.RoundReverify:
+		return ReverifyBatch(1)
+	case plan.RoundReportWriter:
+		return ReportWriterBatch
+	}
+	return r.Name
+}
+
 // MaxStem is the longest stem in bytes: with every suffix it stays below the
 // 255 bytes that a file name may have.
 const MaxStem = 120
