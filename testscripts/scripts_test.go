@@ -82,6 +82,9 @@ func TestScripts(t *testing.T) {
 // okstra, git and tmux need is set here; nothing of a tmux or cmux that the
 // tests themselves run in gets through.
 func setup(env *testscript.Env) error {
+	if err := alone(env.WorkDir); err != nil {
+		return err
+	}
 	home := filepath.Join(env.WorkDir, ".home")
 	if err := os.Mkdir(home, 0o700); err != nil {
 		return err
@@ -125,6 +128,20 @@ func variables(home, sockets string) map[string]string {
 		"GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@example.com", "GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z",
 		socketsVariable: sockets,
 	}
+}
+
+// alone makes sure that no folder above holds a project: the scripts' okstra
+// would take that for theirs.
+func alone(dir string) error {
+	for dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+		for _, name := range []string{".okstra", ".git"} {
+			if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+				return fmt.Errorf("%s holds %s: remove it, or set TMPDIR to a folder that is in no project", dir, name)
+			}
+		}
+	}
+	return nil
 }
 
 func unset(vars []string, name string) []string {
