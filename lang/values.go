@@ -148,7 +148,8 @@ func guardFunctions(table map[string]function.Function) map[string]function.Func
 func guardFunction(f function.Function) function.Function {
 	refuse := func(args []cty.Value) error {
 		for i, arg := range args {
-			for _, m := range marksOf(arg) {
+			if marks := marksOf(arg); len(marks) > 0 {
+				m := marks[0]
 				if m.secret() {
 					return function.NewArgErrorf(i, "sensitive values may only go to env as they are or inside a text; %s cannot be handed to a function", m.describe())
 				}

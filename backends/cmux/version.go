@@ -16,9 +16,6 @@ var (
 	// oldest is the oldest version whose way of splitting and respawning is
 	// known.
 	oldest = semver.MustParse("0.62.0")
-	// startsCommands is the first version that starts a command of ours in the
-	// new surface and lists its marker.
-	startsCommands = semver.MustParse("0.64.4")
 )
 
 // version asks the cmux program which one it is. Other programs carry the name.

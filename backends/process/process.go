@@ -159,7 +159,9 @@ func (b *Backend) Close(ctx context.Context, handles []backends.Handle) []backen
 	}
 	for i, h := range handles {
 		if asked[i] {
-			out[i].Err = waitGone(ctx, h)
+			if err := ident.WaitGone(ctx, h.PID, h.PIDStart); err != nil {
+				out[i].Err = fmt.Errorf("it was asked to end: %w", err)
+			}
 		}
 	}
 	return out
@@ -202,21 +204,4 @@ func terminate(h backends.Handle) (bool, error) {
 		return false, fmt.Errorf("ask process %d to end: %w", h.PID, err)
 	}
 	return true, nil
-}
-
-// waitGone polls until the process of h has ended.
-func waitGone(ctx context.Context, h backends.Handle) error {
-	wait := 2 * time.Millisecond
-	for {
-		runs, err := ident.Running(h.PID, h.PIDStart)
-		if err != nil || !runs {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("process %d was asked to end and still runs: %w", h.PID, ctx.Err())
-		case <-time.After(wait):
-		}
-		wait = min(2*wait, 100*time.Millisecond)
-	}
 }

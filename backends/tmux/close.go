@@ -40,7 +40,10 @@ func (b *Backend) Close(ctx context.Context, handles []backends.Handle) []backen
 	defer cancel()
 	for _, d := range closed {
 		if out[d.index].Err == nil && d.start != 0 {
-			out[d.index].Err = waitGone(waiting, d.pane.pid, d.start)
+			// It was hung up, and may be ending its worker.
+			if err := ident.WaitGone(waiting, d.pane.pid, d.start); err != nil {
+				out[d.index].Err = fmt.Errorf("the pane is closed, but %w", err)
+			}
 		}
 	}
 	if i := slices.IndexFunc(handles, func(h backends.Handle) bool { return h.Socket == b.privateSocket() }); i >= 0 {
@@ -261,22 +264,6 @@ func samePanes(layout string, panes []string) bool {
 	slices.Sort(ids)
 	slices.Sort(want)
 	return slices.Equal(ids, want)
-}
-
-// waitGone polls until a closed pane's process has ended: it was hung up, and
-// may be ending its worker.
-func waitGone(ctx context.Context, pid int, start int64) error {
-	for wait := 2 * time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
-		runs, err := ident.Running(pid, start)
-		if err != nil || !runs {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the pane is closed, but its process %d still runs", pid)
-		case <-time.After(wait):
-		}
-	}
 }
 
 // tidyPrivate removes the socket of a private server that ended with its last

@@ -93,15 +93,6 @@ var modes = []mode{
 	{mode: ModeRenderOnly, teardown: "none"},
 }
 
-// Runtimes lists the lead runtimes in the order of the table.
-func Runtimes() []Runtime {
-	out := make([]Runtime, len(hosts))
-	for i, h := range hosts {
-		out[i] = h.runtime
-	}
-	return out
-}
-
 // ParseRuntime returns the lead runtime of this name. The empty name is
 // DefaultRuntime.
 func ParseRuntime(name string) (Runtime, error) {

@@ -157,9 +157,6 @@ func Find(s Scope) []Identity {
 	return out
 }
 
-// Descendants returns the running descendants of a pid.
-func Descendants(pid int) []Identity { return Find(Scope{Ancestor: pid}) }
-
 // WithClaim returns the running processes that carry a claim.
 func WithClaim(claim string) []Identity {
 	if claim == "" {

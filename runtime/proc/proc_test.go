@@ -112,7 +112,7 @@ func TestFind(t *testing.T) {
 	if got := WithClaim(""); got != nil {
 		t.Errorf("an empty claim found %v", got)
 	}
-	below := Descendants(os.Getpid())
+	below := Find(Scope{Ancestor: os.Getpid()})
 	if !slices.Contains(below, mine) || !slices.Contains(below, other) || slices.Contains(below, Self()) {
 		t.Errorf("descendants %v", below)
 	}

@@ -217,11 +217,10 @@ func (s *Server) tabAction(params map[string]any) (any, *fault) {
 
 func (s *Server) workspaceList(params map[string]any) (any, *fault) {
 	rows := []any{}
-	for _, w := range s.windows {
-		for i, ws := range w.workspaces {
+	if len(s.windows) > 0 { // those of the current window alone
+		for i, ws := range s.windows[0].workspaces {
 			rows = append(rows, map[string]any{"id": ws.id, "ref": s.ref("workspace", ws.id), "index": i, "title": ws.title, "selected": i == 0})
 		}
-		break // of the current window alone
 	}
 	return map[string]any{"workspaces": rows}, nil
 }

@@ -3,7 +3,12 @@
 // backends import nothing of okstra; the units are those of backends.Handle.
 package ident
 
-import "errors"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
 
 // ErrNoProcess is returned where no process has the pid.
 var ErrNoProcess = errors.New("no such process")
@@ -30,6 +35,22 @@ func Running(pid int, start int64) (bool, error) {
 		return false, err
 	}
 	return p.Start == start && !p.Zombie, nil
+}
+
+// WaitGone polls until the process pid that started at start has ended. Where
+// ctx ends first, the error wraps ctx's.
+func WaitGone(ctx context.Context, pid int, start int64) error {
+	for wait := 2 * time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
+		runs, err := Running(pid, start)
+		if err != nil || !runs {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("process %d still runs: %w", pid, ctx.Err())
+		case <-time.After(wait):
+		}
+	}
 }
 
 // Ancestors returns the pids above pid, the nearest first, without init. It

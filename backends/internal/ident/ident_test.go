@@ -1,6 +1,8 @@
 package ident
 
 import (
+	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"slices"
@@ -20,6 +22,14 @@ func TestSelf(t *testing.T) {
 	}
 	if ok, err := Running(p.PID, p.Start+1); ok || err != nil {
 		t.Errorf("Running(self with another start) = %v, %v", ok, err)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := WaitGone(over, p.PID, p.Start); !errors.Is(err, context.Canceled) {
+		t.Errorf("WaitGone(self) = %v", err)
+	}
+	if err := WaitGone(t.Context(), p.PID, p.Start+1); err != nil {
+		t.Errorf("WaitGone(self with another start) = %v", err)
 	}
 }
 

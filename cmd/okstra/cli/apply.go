@@ -216,6 +216,12 @@ func (s *session) finish(ctx context.Context, env runtime.Env, o *runtime.Outcom
 	if shown := s.view.Outcome(o, status, s.env.Now()); shown != nil {
 		return shown
 	}
+	return ending(o, broken, err)
+}
+
+// ending is what a verb that drove a run returns for its outcome; broken is
+// why progress could not be shown.
+func ending(o *runtime.Outcome, broken, err error) error {
 	switch {
 	case err != nil:
 		return err

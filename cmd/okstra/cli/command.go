@@ -275,9 +275,6 @@ func (g *globals) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&g.color, "color", g.color, "colour: `WHEN` is auto, always or never")
 }
 
-// globalNames are shown apart from a verb's own flags.
-var globalNames = []string{"directory", "file", "project-root", "json", "color"}
-
 // dirFlag joins the folders of -C as make does.
 type dirFlag struct{ dir *string }
 

@@ -346,13 +346,5 @@ func (s *session) finishLead(o *runtime.Outcome, broken, err error) error {
 	if shown := s.view.Outcome(o, nil, s.env.Now()); shown != nil {
 		return shown
 	}
-	switch {
-	case err != nil:
-		return err
-	case broken != nil:
-		return fmt.Errorf("show progress: %w", broken)
-	case o.Exit != ExitDone:
-		return exit(o.Exit)
-	}
-	return nil
+	return ending(o, broken, err)
 }
