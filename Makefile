@@ -2,9 +2,8 @@
 GO      ?= go
 PREFIX  ?= /usr/local
 DESTDIR ?=
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 FUZZTIME ?= 10s
-LDFLAGS := -s -w -X github.com/okstra/okstra/cmd/okstra/cli.release=$(VERSION)
+LDFLAGS := -s -w
 
 .PHONY: help
 help: ## show this list

@@ -50,7 +50,7 @@ func scopeOf(path, attr string) scopeKind {
 		return scopeLiteral
 	}
 	switch attr {
-	case "type", "required_version":
+	case "type", "required_version", "extends":
 		return scopeLiteral
 	case "command", "args", "model_args", "env", "title", "instructions", "dir":
 		return scopeWorker
@@ -159,7 +159,7 @@ func (l *loader) checkTraversal(u use, t hcl.Traversal) {
 			return false
 		}
 		if !slices.Contains(known, second) {
-			l.fault(at, SummaryUnknownReference, "There is no %s %q.%s", kind, second, meant(second, known))
+			l.fault(at, SummaryUnknownReference, "There is no %s %q.%s", kind, second, meantDefined(kind, second, known))
 			return false
 		}
 		return true

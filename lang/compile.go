@@ -121,7 +121,9 @@ func (c *compiler) compile() {
 	}
 	p.Run.Budget, c.budgetAt = c.budget(chainOf("budget", &r.decl))
 	p.Run.Lead = c.lead(r.lead)
-	if len(r.rounds) == 0 && r.lead.attr("instructions") == nil {
+	// Where extends could not be followed, that was said.
+	inherits := r.attr("extends") != nil && d.failed
+	if len(r.rounds) == 0 && r.lead.attr("instructions") == nil && !inherits {
 		c.fault(r.header, SummaryRunEmpty, "The run %q has no rounds. Write round \"NAME\" { assign { … } } in it, or a lead with instructions.", r.name)
 	}
 	for i, rd := range r.rounds {

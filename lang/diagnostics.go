@@ -16,6 +16,7 @@ const (
 	SummaryNotFound           = "Definition not found"
 	SummaryAmbiguous          = "More than one definition"
 	SummaryUnreadable         = "File cannot be read"
+	SummarySyntax             = "Further syntax errors"
 	SummaryLeavesRoot         = "Path leaves the project"
 	SummaryVersion            = "okstra version not met"
 	SummaryUnknownAttribute   = "Unknown attribute"
@@ -126,6 +127,15 @@ func meant(given string, names []string) string {
 		return fmt.Sprintf(" Known: %s.", strings.Join(slices.Sorted(slices.Values(names)), ", "))
 	}
 	return ""
+}
+
+// meantDefined is meant for names that are defined in definitions: it says so
+// where there are none.
+func meantDefined(kind, given string, names []string) string {
+	if len(names) == 0 {
+		return fmt.Sprintf(" No %s is defined.", strings.ReplaceAll(kind, "_", " "))
+	}
+	return meant(given, names)
 }
 
 // oneOf joins names for a sentence: "a, b or c".

@@ -14,7 +14,7 @@ import (
 // name in quotes.
 func (l *loader) directName(a *hcl.Attribute, kind string) (string, bool) {
 	known := l.def.known(kind)
-	name := ""
+	name, at := "", a.Expr.Range()
 	if v, diags := a.Expr.Value(emptyContext); !diags.HasErrors() && v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
 		name = v.AsString()
 		if m := quoted().FindStringSubmatch(name); m != nil && m[1] == kind {
@@ -24,13 +24,13 @@ func (l *loader) directName(a *hcl.Attribute, kind string) (string, bool) {
 			return "", false
 		}
 	} else if t, diags := hcl.AbsTraversalForExpr(a.Expr); !diags.HasErrors() && len(t) == 2 && t.RootName() == kind {
-		name, _, _ = secondStep(t)
+		name, at, _ = secondStep(t)
 	} else {
 		l.fault(a.Expr.Range(), SummaryWrongType, "%s names one %s as it stands: write %s.NAME.", a.Name, kind, kind)
 		return "", false
 	}
 	if !slices.Contains(known, name) {
-		l.fault(a.Expr.Range(), SummaryUnknownReference, "There is no %s %q.%s", kind, name, meant(name, known))
+		l.fault(at, SummaryUnknownReference, "There is no %s %q.%s", kind, name, meantDefined(kind, name, known))
 		return "", false
 	}
 	l.def.use(kind, name)

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/hcl/v2/hclwrite"
-	hcljson "github.com/hashicorp/hcl/v2/json"
 
 	"github.com/okstra/okstra/lang/guard"
 )
@@ -19,19 +17,16 @@ func Format(src []byte, filename string) ([]byte, hcl.Diagnostics) {
 	if diags := guard.Check(src, filename); diags.HasErrors() {
 		return nil, tidy(diags)
 	}
+	if f, diags := parseFile(src, filename); diags.HasErrors() {
+		return nil, tidy(clamp(diags, map[string]*hcl.File{filename: f}))
+	}
 	if isJSON(filename) {
-		if f, diags := hcljson.Parse(src, filename); diags.HasErrors() {
-			return nil, tidy(clamp(diags, map[string]*hcl.File{filename: f}))
-		}
 		var b bytes.Buffer
 		if err := json.Indent(&b, bytes.TrimSpace(src), "", "  "); err != nil {
 			return nil, hcl.Diagnostics{bare(SummaryUnreadable, "%s: %s.", filename, err)}
 		}
 		b.WriteByte('\n')
 		return b.Bytes(), nil
-	}
-	if _, diags := hclsyntax.ParseConfig(src, filename, hcl.InitialPos); diags.HasErrors() {
-		return nil, tidy(diags)
 	}
 	return hclwrite.Format(src), nil
 }

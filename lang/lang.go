@@ -24,7 +24,7 @@ type World interface {
 	Git(projectRoot string) plan.GitState
 	// Program resolves argv[0]: an absolute path, a path with a slash (already
 	// made absolute by the compiler) or a bare name on PATH. What was wrong
-	// stands in Program.Problem.
+	// stands in Program.Problem, and what to do about it in Program.Remedy.
 	Program(name string) plan.Program
 }
 

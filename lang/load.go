@@ -10,7 +10,6 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	hcljson "github.com/hashicorp/hcl/v2/json"
 	"github.com/spf13/afero"
 	"github.com/zclconf/go-cty/cty"
 
@@ -230,13 +229,7 @@ func (l *loader) parse(path string, u *unit) *hcl.File {
 		l.diags = append(l.diags, diags...)
 		return nil
 	}
-	var f *hcl.File
-	var diags hcl.Diagnostics
-	if isJSON(path) {
-		f, diags = hcljson.Parse(src, shown)
-	} else {
-		f, diags = hclsyntax.ParseConfig(src, shown, hcl.InitialPos)
-	}
+	f, diags := parseFile(src, shown)
 	l.diags = append(l.diags, diags...)
 	if f == nil || diags.HasErrors() {
 		return nil

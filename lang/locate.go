@@ -34,7 +34,7 @@ func (l *loader) locate() bool {
 		}
 		switch len(found) {
 		case 0:
-			l.diags = append(l.diags, bare(SummaryNotFound, "There is no okstra.hcl, okstra.hcl.json or folder okstra/ in %s.%s Name a file or folder with -f, another working directory with -C, or write one with okstra init.", l.src.Dir, odd))
+			l.diags = append(l.diags, bare(SummaryNotFound, "There is no okstra.hcl, okstra.hcl.json or folder okstra/ in %s.%s %s", l.src.Dir, odd, l.elsewhere()))
 			return false
 		case 1:
 			path = found[0]
@@ -67,6 +67,21 @@ func (l *loader) locate() bool {
 	}
 	l.def.ProjectRoot = ProjectRoot(l.src.Fs, path)
 	return true
+}
+
+// elsewhere says what to do where the working directory holds no definition.
+func (l *loader) elsewhere() string {
+	for dir := filepath.Dir(l.src.Dir); ; dir = filepath.Dir(dir) {
+		for _, name := range conventional {
+			info, err := l.src.Fs.Stat(filepath.Join(dir, name))
+			if err == nil && info.IsDir() == (name == "okstra") {
+				return "There is one above: work in that folder with -C " + dir + "."
+			}
+		}
+		if dir == filepath.Dir(dir) {
+			return "Name a file or folder with -f, another working directory with -C, or write one with okstra init."
+		}
+	}
 }
 
 // ProjectRoot returns the root of the project that a definition belongs to:

@@ -307,7 +307,7 @@ func (r *resolver) asRef(v cty.Value, at hcl.Range, name string, kinds []string)
 		if slices.Contains(known, m[2]) {
 			return reference{m[1], m[2]}, true
 		}
-		r.fault(at, SummaryUnknownReference, "There is no %s %q.%s", strings.ReplaceAll(m[1], "_", " "), m[2], meant(m[2], known))
+		r.fault(at, SummaryUnknownReference, "There is no %s %q.%s", strings.ReplaceAll(m[1], "_", " "), m[2], meantDefined(m[1], m[2], known))
 	case v.Type() == cty.String:
 		r.fault(at, SummaryWrongType, "%s is a reference: write %s, without quotes.", name, oneOf(forms))
 	default:

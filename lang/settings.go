@@ -50,7 +50,9 @@ func (l *loader) checkVersions(f *hcl.File) bool {
 		}
 		have, err := semver.NewVersion(l.src.Version)
 		if err != nil {
-			continue // a development build understands everything
+			l.fault(a.Expr.Range(), SummaryVersion, "This okstra calls itself %q, which is no version that %s could be held against. Install a release of okstra, or leave required_version out.", l.src.Version, want)
+			ok = false
+			continue
 		}
 		// A pre-release of the wanted version is close enough to be tried.
 		plain, err := have.SetPrerelease("")

@@ -68,7 +68,7 @@ func fileSet(base string, files Files) function.Function {
 		Impl: func(args []cty.Value, t cty.Type) (cty.Value, error) {
 			found, err := files.Glob(below(base, args[0].AsString()), args[1].AsString())
 			if err != nil {
-				return cty.NilVal, err
+				return cty.NilVal, fmt.Errorf("looking into %s: %w", args[0].AsString(), err)
 			}
 			if len(found) > MaxElements {
 				return cty.NilVal, fmt.Errorf("more than %d files match", MaxElements)

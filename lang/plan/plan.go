@@ -204,6 +204,7 @@ type Program struct {
 	Size    int64  `json:"size"`
 	ModTime string `json:"modTime"`
 	Problem string `json:"problem,omitempty"`
+	Remedy  string `json:"-"` // what to do about Problem, for whoever is told of it
 }
 
 // EnvVar is one variable of a worker's environment. Sensitive variables stand
@@ -332,6 +333,7 @@ type Difference struct {
 	Finished bool           `json:"finished"`
 	Summary  string         `json:"summary"`
 	Replace  []string       `json:"replace,omitempty"` // worker keys that --replace named
+	Changed  []string       `json:"changed,omitempty"` // what differs from the run's last plan, for people
 	Notes    []string       `json:"notes,omitempty"`   // what has changed but asks for no work
 	Rounds   []RoundAction  `json:"rounds"`
 	Workers  []WorkerAction `json:"workers"`

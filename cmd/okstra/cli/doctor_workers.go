@@ -74,7 +74,10 @@ func (s *session) look(ctx context.Context, root string, c workerCLI) lookedAt {
 	p := lookProgram(s.env, program)
 	if p.Problem != "" {
 		l.problem = p.Problem
-		l.remedy = fmt.Sprintf("install %s, or give provider %q another command in an override block", c.command[0], c.provider)
+		l.remedy = p.Remedy
+		if !strings.Contains(program, "/") {
+			l.remedy = fmt.Sprintf("install %s, or give provider %q another command in an override block", c.command[0], c.provider)
+		}
 		return l
 	}
 	l.found = p.Path

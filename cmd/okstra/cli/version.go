@@ -10,9 +10,9 @@ import (
 	"github.com/okstra/okstra/cmd/okstra/view"
 )
 
-// release is the version that required_version is compared with. A release
-// build sets it with -ldflags "-X github.com/okstra/okstra/cmd/okstra/cli.release=1.2.3".
-var release = "0.1.0"
+// release is okstra's semantic version, however it was built; what it was built
+// from is the revision. required_version is compared with it.
+const release = "0.1.0"
 
 func versionCommand() *command {
 	return &command{

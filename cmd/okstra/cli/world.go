@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/okstra/okstra/cmd/okstra/view"
 	"github.com/okstra/okstra/lang"
 	"github.com/okstra/okstra/lang/plan"
 )
@@ -103,8 +104,9 @@ func runGit(env Env, dir string, args ...string) (string, error) {
 var errNoAnswer = errors.New("no answer")
 
 // query runs a program that only reports something and returns its trimmed
-// standard output; errNoAnswer where it takes longer than within. Variables that would point git elsewhere are left out: a
-// plan is about this project, also when okstra runs inside a git hook.
+// standard output; errNoAnswer where it takes longer than within. Variables that would
+// point git elsewhere are left out: a plan is about this project, also when
+// okstra runs inside a git hook.
 func query(ctx context.Context, within time.Duration, env Env, dir string, argv, extra []string) (string, error) {
 	program := lookProgram(env, argv[0])
 	if program.Problem != "" {
@@ -177,10 +179,12 @@ func lookProgram(env Env, name string) plan.Program {
 		}
 	}
 	if denied.Path != "" {
-		return plan.Program{Problem: denied.Problem}
+		return plan.Program{Problem: denied.Problem, Remedy: denied.Remedy}
 	}
-	return plan.Program{Problem: fmt.Sprintf("%s is not on PATH", name)}
+	return plan.Program{Problem: fmt.Sprintf("%s is not on PATH", name), Remedy: "install it, put its folder on PATH, or correct command"}
 }
+
+const correctCommand = "correct command, which names this file, or put the program there"
 
 // statProgram sets Path beside Problem where the file is there but cannot be
 // executed; its caller clears it.
@@ -188,13 +192,13 @@ func statProgram(path string) plan.Program {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return plan.Program{Problem: path + " does not exist"}
+		return plan.Program{Problem: path + " does not exist", Remedy: correctCommand}
 	case err != nil:
-		return plan.Program{Problem: err.Error()}
+		return plan.Program{Problem: err.Error(), Remedy: correctCommand}
 	case info.IsDir():
-		return plan.Program{Problem: path + " is a folder"}
+		return plan.Program{Problem: path + " is a folder", Remedy: correctCommand}
 	case info.Mode()&0o111 == 0:
-		return plan.Program{Path: path, Problem: path + " is not executable"}
+		return plan.Program{Path: path, Problem: path + " is not executable", Remedy: "make it so: " + view.ShellQuote([]string{"chmod", "+x", path})}
 	}
 	return plan.Program{Path: path, Size: info.Size(), ModTime: info.ModTime().UTC().Format(time.RFC3339Nano)}
 }

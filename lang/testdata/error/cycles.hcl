@@ -15,17 +15,17 @@ provider "y" {
 }
 
 provider "z" {
-  extends = local.p # ERROR: Wrong type | ERROR: Unknown reference
+  extends = local.p # ERROR: Wrong type
 }
 
-run "r" { # ERROR: Run has nothing to do
+run "r" {
   extends = "s" # ERROR: Definition refers to itself
 }
 
-run "s" { # ERROR: Run has nothing to do
+run "s" {
   extends = run.r
 }
 
-run "t" { # ERROR: Run has nothing to do
+run "t" {
   extends = "q" # ERROR: Unknown reference
 }
