@@ -290,3 +290,46 @@ func (s *session) nextBatch(o DispatchOptions) (*batch, error) {
 	}
 	return nil, nil
 }
+
+// attemptFor is the attempt that a batch gives a worker.
+func (s *session) attemptFor(b *batch, key string) int {
+	if d := s.state.Latest(key); d != nil && d.Batch == b.name && (d.Status == plan.StatusPlanned || d.Status == plan.StatusNotRun) {
+		return d.Attempt
+	}
+	return s.nextAttempt(key, b.name)
+}
+
+// openBatches are the batches with something that is not terminal.
+func (s *session) openBatches() []string {
+	var out []string
+	for _, d := range s.state.WorkerDispatches {
+		if d.Superseded == "" && !d.Status.Terminal() && !slices.Contains(out, d.Batch) {
+			out = append(out, d.Batch)
+		}
+	}
+	return out
+}
+
+// workOf rebuilds the jobs of a recorded batch.
+func (s *session) workOf(name string) (batchWork, error) {
+	for i := range s.plan.Rounds {
+		r := &s.plan.Rounds[i]
+		if !inRound(r, name) {
+			continue
+		}
+		if n, ok := jobs.Kind(name).Reverify(); ok && r.Kind == plan.RoundReverify {
+			rp, err := s.fixedRoundPlan(r, n)
+			if err != nil {
+				return nil, err
+			}
+			return s.judges(r, rp), nil
+		}
+		work := batchWork{}
+		for j := range r.Workers {
+			w := &r.Workers[j]
+			work[w.Key] = &job{round: r, worker: w, batch: name}
+		}
+		return work, nil
+	}
+	return nil, fmt.Errorf("batch %s belongs to no round of the plan", name)
+}
