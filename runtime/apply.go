@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/okstra/okstra/backends"
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/lang/plan/paths"
 	"github.com/okstra/okstra/runtime/durable"
@@ -56,9 +57,12 @@ func begin(ctx context.Context, env Env, o ApplyOptions) (*session, *Outcome, er
 	}
 	run := paths.Run{Root: p.ProjectRoot, Task: p.Run.Task, TaskType: p.Run.TaskType}
 	diff := plan.DiffOptions{New: o.New, Replace: o.Replace}
-	rec, err := Observe(ctx, env, p)
+	rec, err := ObserveRun(ctx, env, p, o.Seq)
 	if err != nil {
 		return nil, nil, err
+	}
+	if o.Seq > 0 && (o.New || rec.Ended != "") {
+		return nil, nil, &Refusal{What: fmt.Sprintf("run %s@%03d is finished (%s)", p.Run.Name, o.Seq, rec.Ended), Remedy: "leave the number out to start or continue the latest"}
 	}
 	if o.Saved {
 		diff.Replace = p.Difference.Replace
@@ -87,7 +91,13 @@ func begin(ctx context.Context, env Env, o ApplyOptions) (*session, *Outcome, er
 		if err != nil {
 			return nil, nil, err
 		}
-		if latest >= run.Seq {
+		recorded, err := latestState(run)
+		if err != nil {
+			return nil, nil, err
+		}
+		// Another runner may have been creating a run when it was looked at: its
+		// manifest was there, its state was not.
+		if latest >= run.Seq || recorded != rec.Seq && o.Seq == 0 {
 			if o.Saved {
 				return nil, nil, &Refusal{What: "the plan is stale", Moved: []string{fmt.Sprintf("run %03d exists by now", latest)}, Remedy: "make a new plan"}
 			}
@@ -155,7 +165,13 @@ func begin(ctx context.Context, env Env, o ApplyOptions) (*session, *Outcome, er
 			return nil, nil, err
 		}
 	}
+	if created {
+		closeEarlier(env, run)
+	}
 	st.SavedPlanDigest = saved
+	if len(o.Again) > 0 {
+		st.Again = o.Again
+	}
 	if created {
 		st.Allowance = 1
 	}
@@ -220,7 +236,10 @@ func nothing(run paths.Run, rec *plan.Recorded, p *plan.Plan) *Outcome {
 	out := &Outcome{Run: run, RunName: p.Run.Name, Plan: p, Nothing: true, Summary: p.Difference.Summary}
 	if rec.Ended != "completed" {
 		out.Exit = 3
-		out.Next = []string{"okstra status " + p.Run.Name, "okstra apply --new " + p.Run.Name}
+		if st, err := record.Load(run.TeamState()); err == nil {
+			n := following{run, st}
+			out.Next = []string{n.verb("status"), n.apply("--new")}
+		}
 	}
 	return out
 }
@@ -325,8 +344,13 @@ func short(s string) string {
 func (s *session) outcome(exit int, summary string, next ...string) *Outcome {
 	out := &Outcome{Run: s.run, RunName: s.state.RunName, State: s.state, Plan: s.plan, Exit: exit, Summary: summary, Next: next}
 	if panes := s.openPanes(""); len(panes) > 0 {
-		out.Next = append(out.Next, "okstra teardown "+s.state.RunName)
-		out.Attach = attach(s.env.Backends[panes[0].Backend], panes[0])
+		out.Cleanup = s.next().verb("teardown")
+		if slices.ContainsFunc(panes, func(h backends.Handle) bool { return h.Own }) {
+			out.Attach = s.next().verb("attach")
+			if raw := attach(s.env.Backends[panes[0].Backend], panes[0]); raw != "" {
+				out.Attach += ", or " + raw
+			}
+		}
 	}
 	return out
 }
@@ -337,19 +361,28 @@ func (s *session) detached(err error) *Outcome {
 	if !errors.Is(err, ErrInterrupted) {
 		return nil
 	}
-	name := s.state.RunName
-	return s.outcome(0, "Interrupted: nothing more is started, and workers that run go on.", "okstra apply "+name, "okstra stop "+name)
+	return s.outcome(0, "Interrupted: nothing more is started, and workers that run go on.", s.next().apply(), s.next().verb("stop"))
+}
+
+// notCompleted are the ended dispatches that the run's workers are left with
+// and that did not complete, in plan order.
+func (s *session) notCompleted() []*record.Dispatch {
+	var out []*record.Dispatch
+	for _, r := range s.plan.Rounds {
+		for _, w := range r.Workers {
+			if d := s.state.Latest(w.Key); d != nil && d.Status.Terminal() && d.Status != plan.StatusCompleted {
+				out = append(out, d)
+			}
+		}
+	}
+	return out
 }
 
 // failed lists the workers that did not complete, for a summary.
 func (s *session) failed() string {
 	var out []string
-	for _, r := range s.plan.Rounds {
-		for _, w := range r.Workers {
-			if d := s.state.Latest(w.Key); d != nil && d.Status.Terminal() && d.Status != plan.StatusCompleted {
-				out = append(out, fmt.Sprintf("%s %s/%s", d.WorkerKey, d.Status, d.Reason))
-			}
-		}
+	for _, d := range s.notCompleted() {
+		out = append(out, fmt.Sprintf("%s %s/%s", d.WorkerKey, d.Status, d.Reason))
 	}
 	const most = 6
 	if len(out) > most {

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/agext/levenshtein"
 
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/lang/plan/paths"
@@ -131,6 +134,9 @@ func find(s Selector) (paths.Run, *record.State, error) {
 			refs = append(refs, hits[len(hits)-1].run.Ref())
 		}
 		slices.Sort(refs)
+		if s.Name == "" {
+			return paths.Run{}, nil, fmt.Errorf("several runs are recorded; say which: %s", strings.Join(refs, ", "))
+		}
 		return paths.Run{}, nil, fmt.Errorf("%s names more than one run; say which: %s", s, strings.Join(refs, ", "))
 	}
 	for _, hits := range byTask {
@@ -157,42 +163,78 @@ func (s Selector) String() string {
 	return name
 }
 
-// worker finds the dispatches that a person means by a worker key, a label or
-// an invocation reference: all of one worker, oldest first.
+// worker finds the dispatches that a person means by a worker key, a label, an
+// invocation reference, or any part of a key between dots that means only one:
+// all of one worker, oldest first.
 func worker(st *record.State, name string) ([]*record.Dispatch, error) {
-	keys := map[string]bool{}
+	exact, partly := map[string]bool{}, map[string]bool{}
+	var known []string
 	for _, d := range st.WorkerDispatches {
 		if d.InvocationRef == name {
 			return []*record.Dispatch{d}, nil
 		}
 		if d.WorkerKey == name || d.ExecutionLabel == name {
-			keys[d.WorkerKey] = true
+			exact[d.WorkerKey] = true
+		}
+		if slices.Contains(strings.Split(d.WorkerKey, "."), name) {
+			partly[d.WorkerKey] = true
+		}
+		if !slices.Contains(known, d.WorkerKey) {
+			known = append(known, d.WorkerKey)
 		}
 	}
-	if len(keys) == 1 {
+	meant := exact
+	if len(meant) == 0 {
+		meant = partly
+	}
+	switch {
+	case len(meant) == 1:
 		var out []*record.Dispatch
 		for _, d := range st.WorkerDispatches {
-			if keys[d.WorkerKey] {
+			if meant[d.WorkerKey] {
 				out = append(out, d)
 			}
 		}
 		return out, nil
-	}
-	var known []string
-	for _, d := range st.WorkerDispatches {
-		if len(keys) == 0 || keys[d.WorkerKey] {
-			known = append(known, d.WorkerKey)
-		}
-	}
-	slices.Sort(known)
-	known = slices.Compact(known)
-	if len(keys) > 1 {
-		return nil, fmt.Errorf("%q means several workers; say which: %s", name, strings.Join(known, ", "))
-	}
-	if len(known) == 0 {
+	case len(meant) > 1:
+		return nil, fmt.Errorf("%q means several workers; say which: %s", name, some(slices.Sorted(maps.Keys(meant))))
+	case len(known) == 0:
 		return nil, errors.New("the run has no workers yet")
 	}
-	return nil, fmt.Errorf("no worker %q; there are %s", name, strings.Join(known, ", "))
+	slices.SortStableFunc(known, func(a, b string) int {
+		return cmp.Compare(levenshtein.Distance(name, a, nil), levenshtein.Distance(name, b, nil))
+	})
+	return nil, fmt.Errorf("no worker %q is recorded; there are %s", name, some(known))
+}
+
+// some lists names, and says how many more there are.
+func some(names []string) string {
+	const most = 5
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// recordedWorker is worker, for a run whose plan may name workers that were not
+// begun yet.
+func recordedWorker(run paths.Run, st *record.State, name string) ([]*record.Dispatch, error) {
+	ds, err := worker(st, name)
+	if err == nil {
+		return ds, nil
+	}
+	p, planErr := loadPlan(run, st)
+	if planErr != nil {
+		return nil, err
+	}
+	for _, r := range p.Rounds {
+		for _, w := range r.Workers {
+			if w.Key == name || w.Label == name {
+				return nil, fmt.Errorf("%s has not been started: its round %s has not begun", w.Key, r.Name)
+			}
+		}
+	}
+	return nil, err
 }
 
 // exists reports whether a path is there; an error other than absence counts

@@ -67,6 +67,7 @@ func (s *session) gate(ctx context.Context, r *plan.Round) (gateResult, error) {
 		}
 	}
 	if file == nil {
+		rec.Result = "" // what an earlier end of the run said of it no longer holds
 		s.note(lead.Event{TS: s.env.Now(), Type: lead.GateWaiting, Phase: lead.PhaseOf(lead.GateWaiting, r.Kind), Round: r.Name, Message: "waiting for an approval: " + r.Gate.Reason})
 		return gateWaits, s.commit()
 	}
@@ -165,7 +166,7 @@ func Approve(_ context.Context, env Env, sel Selector, round string, a Answer) (
 	}
 	err = durable.CreateExclusive(path, b, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return nil, &Refusal{What: fmt.Sprintf("the gate of round %s is answered already: %s", r.Name, relative(run.Root, path)), Remedy: "run okstra apply to go on"}
+		return nil, &Refusal{What: fmt.Sprintf("the gate of round %s is answered already: %s", r.Name, relative(run.Root, path)), Remedy: following{run, st}.apply() + " goes on from it"}
 	}
 	if err != nil {
 		return nil, err
@@ -175,7 +176,7 @@ func Approve(_ context.Context, env Env, sel Selector, round string, a Answer) (
 		verb = "denied"
 	}
 	return &Outcome{Run: run, RunName: st.RunName, State: st, Plan: p, Summary: fmt.Sprintf("Round %s of %s is %s.", r.Name, run.Ref(), verb),
-		Next: []string{"okstra apply " + st.RunName}}, nil
+		Next: []string{following{run, st}.apply()}}, nil
 }
 
 // gateOf finds the round whose gate is meant; without a name it is the one

@@ -26,7 +26,7 @@ func Logs(ctx context.Context, _ Env, sel Selector, name string, o LogOptions, w
 	if err != nil {
 		return err
 	}
-	ds, err := worker(st, name)
+	ds, err := recordedWorker(run, st, name)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,11 @@ import (
 // attempt's, and is correct for a run that nobody drives; of one that is driven
 // it is a snapshot.
 func Observe(ctx context.Context, env Env, p *plan.Plan) (*plan.Recorded, error) {
+	return ObserveRun(ctx, env, p, 0)
+}
+
+// ObserveRun is Observe for one recorded run number; 0 is the latest.
+func ObserveRun(_ context.Context, _ Env, p *plan.Plan, seq int) (*plan.Recorded, error) {
 	run := paths.Run{Root: p.ProjectRoot, Task: p.Run.Task, TaskType: p.Run.TaskType}
 	if !utf8.ValidString(p.ProjectRoot) {
 		// Records are JSON, which holds nothing else.
@@ -34,6 +39,12 @@ func Observe(ctx context.Context, env Env, p *plan.Plan) (*plan.Recorded, error)
 	}
 	if run.Seq, err = latestState(run); err != nil {
 		return nil, err
+	}
+	if seq > 0 {
+		run.Seq = seq
+		if !exists(run.TeamState()) {
+			return nil, fmt.Errorf("%w: %s@%03d", ErrNotFound, p.Run.Name, seq)
+		}
 	}
 	if run.Seq == 0 {
 		return &plan.Recorded{Latest: latest}, nil

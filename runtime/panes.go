@@ -47,7 +47,7 @@ func (s *session) closePanes(ds []*record.Dispatch) int {
 	var open []*record.Dispatch
 	var handles []backends.Handle
 	for _, d := range ds {
-		if d.Handle != nil && d.Handle.Shown() && !d.Closed {
+		if onScreen(d) {
 			open = append(open, d)
 			handles = append(handles, *d.Handle)
 		}

@@ -84,7 +84,7 @@ func (s *session) replan(d *record.Dispatch) {
 		d.Status, d.Handle, d.PaneID, d.Closed, d.Claim, d.Detail = plan.StatusPlanned, nil, "", false, "", ""
 		s.changed()
 	}
-	if d.Handle == nil || !d.Handle.Shown() || d.Closed {
+	if !onScreen(d) {
 		again()
 		return
 	}

@@ -106,6 +106,18 @@ func (s *session) settleDifference() error {
 		a, known := s.actions[d.WorkerKey]
 		return !known || a.Action == plan.ActionRedo || a.Action == plan.ActionDropped
 	}
+	for _, f := range s.live {
+		if unwanted(f.d) {
+			why := "it is no longer defined"
+			if a, known := s.actions[f.d.WorkerKey]; known {
+				why = a.Why
+			}
+			s.note(lead.Event{TS: s.env.Now(), Type: lead.Note, Round: f.d.Round, InvocationRef: f.d.InvocationRef, Message: f.d.ExecutionLabel + " is ended: " + why})
+		}
+	}
+	if err := s.tellRedos(); err != nil {
+		return err
+	}
 	if err := s.terminate(unwanted); err != nil {
 		return err
 	}
@@ -121,6 +133,19 @@ func (s *session) settleDifference() error {
 			d.Superseded = "redo: " + a.Why
 			s.unpin(d.WorkerKey)
 			s.changed()
+		}
+	}
+	return s.commit()
+}
+
+// tellRedos says which completed work is done again, and what made it so.
+func (s *session) tellRedos() error {
+	for _, change := range s.plan.Difference.Changed {
+		s.note(lead.Event{TS: s.env.Now(), Type: lead.Note, Message: "since the last apply: " + change})
+	}
+	for _, a := range s.plan.Difference.Workers {
+		if d := s.state.Latest(a.Key); a.Action == plan.ActionRedo && d != nil && d.Status == plan.StatusCompleted {
+			s.note(lead.Event{TS: s.env.Now(), Type: lead.Note, Round: d.Round, InvocationRef: d.InvocationRef, Message: d.ExecutionLabel + " had completed and is done again: " + a.Why})
 		}
 	}
 	return s.commit()

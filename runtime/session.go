@@ -16,6 +16,7 @@ import (
 	"github.com/okstra/okstra/runtime/crash"
 	"github.com/okstra/okstra/runtime/durable"
 	"github.com/okstra/okstra/runtime/lead"
+	"github.com/okstra/okstra/runtime/proc"
 	"github.com/okstra/okstra/runtime/record"
 	"github.com/okstra/okstra/runtime/sidecar"
 )
@@ -175,7 +176,10 @@ func (s *session) show(e lead.Event) {
 	}
 	out := Event{Time: e.TS, Type: string(e.Type), Phase: string(e.Phase), Log: e, Round: e.Round, InvocationRef: e.InvocationRef, Message: e.Message}
 	if d := s.state.Invocation(e.InvocationRef); d != nil {
-		out.Label, out.Status, out.Reason = d.ExecutionLabel, d.Status, d.Reason
+		out.Label, out.Status, out.Reason, out.WorkerKey, out.Attempt = d.ExecutionLabel, d.Status, d.Reason, d.WorkerKey, d.Attempt
+		if e.Type == lead.WorkerSettled {
+			out.Detail = lead.OneLine(d.Detail)
+		}
 		switch {
 		case e.Type == lead.Note:
 			out.Status, out.Reason = "", plan.ReasonNone // it tells of something else
@@ -220,9 +224,30 @@ func acquire(run paths.Run) (*durable.Lock, error) {
 	defer cancel()
 	lock, err := durable.LockPastReaders(ctx, run.Lock())
 	if errors.Is(err, durable.ErrLocked) {
-		return nil, fmt.Errorf("%w %s: wait for it, or end its work with okstra stop", ErrHeld, run.Ref())
+		return nil, fmt.Errorf("%w %s%s: wait for it, or end its work with okstra stop", ErrHeld, run.Ref(), holder(run))
+	}
+	if err == nil {
+		noteHolder(lock)
 	}
 	return lock, err
+}
+
+// noteHolder writes into the lock file who holds it, for people: the kernel's
+// lock is what counts, and a note that cannot be written harms nobody.
+func noteHolder(lock *durable.Lock) {
+	f := lock.File()
+	if f.Truncate(0) == nil {
+		_, _ = f.WriteAt([]byte(fmt.Sprintf("pid %d on %s\n", os.Getpid(), proc.Host())), 0)
+	}
+}
+
+// holder is what the holder of a run's lock has noted, in brackets.
+func holder(run paths.Run) string {
+	b, err := os.ReadFile(run.Lock())
+	if text := lead.OneLine(string(b)); err == nil && text != "" {
+		return " (" + text + ")"
+	}
+	return ""
 }
 
 // newSession makes a session around a held lock.

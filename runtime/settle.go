@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -156,7 +157,8 @@ func (s *session) fail(d *record.Dispatch, reason plan.Reason, detail string) {
 // end makes a dispatch terminal, says so, and enlists its retry in the same
 // write, so that no crash can lose one of the two.
 func (s *session) end(d *record.Dispatch, status plan.Status, reason plan.Reason, detail string, retryAfter *plan.Duration) {
-	d.Status, d.Reason, d.Detail = status, reason, detail
+	// Paths of the project are told as the project tells them.
+	d.Status, d.Reason, d.Detail = status, reason, strings.ReplaceAll(detail, s.run.Root+string(filepath.Separator), "")
 	message := fmt.Sprintf("%s is %s", d.ExecutionLabel, status)
 	if reason != "" {
 		message += " (" + string(reason) + ")"

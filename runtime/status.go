@@ -56,6 +56,7 @@ func statusOf(run paths.Run, st *record.State) (*RunStatus, error) {
 		StartedAt: st.StartedAt, EndedAt: st.EndedAt, Ended: st.Ended, Driven: driven(run),
 	}
 	latest := map[string]*record.Dispatch{}
+	left := behind(run, st)
 	var usages []*plan.Usage
 	for _, d := range st.WorkerDispatches {
 		if d.Superseded == "" {
@@ -64,8 +65,8 @@ func statusOf(run paths.Run, st *record.State) (*RunStatus, error) {
 		if d.Usage != nil {
 			usages = append(usages, d.Usage)
 		}
-		if left := leftover(run, st, d); left != "" {
-			out.Leftovers = append(out.Leftovers, left)
+		if left && onScreen(d) {
+			out.Leftovers = append(out.Leftovers, paneName(d))
 		}
 	}
 	out.Usage = providers.Sum(usages...)
@@ -89,15 +90,40 @@ func statusOf(run paths.Run, st *record.State) (*RunStatus, error) {
 			out.Workers = append(out.Workers, ws)
 		}
 		rs.State = roundState(rec, active)
-		if rec != nil && rec.Approval != nil {
-			rs.Approval = approvalState(st, rec)
+		if err := answerOf(run, st, r, rec, &rs); err != nil {
+			return nil, err
 		}
-		if out.Waiting == "" && st.Ended == "" && rs.State == "waiting" && r.Gate != nil && rs.Approval != "approved" && upstreamMet(st, r) {
-			out.Waiting = "approval of round " + r.Name + ": " + r.Gate.Reason
+		if out.Waiting == "" && st.Ended == "" && !active && rs.State != "met" && r.Gate != nil && upstreamMet(st, r) {
+			switch {
+			case rs.Answered:
+				out.Waiting = "okstra apply, which takes the answer to the gate of round " + r.Name
+			case rs.Approval != "approved":
+				out.Waiting = "approval of round " + r.Name + ": " + r.Gate.Reason
+			}
 		}
 		out.Rounds = append(out.Rounds, rs)
 	}
 	return out, nil
+}
+
+// answerOf fills in how the gate of a round was answered: as recorded, or as
+// it lies on disk for the next runner to take.
+func answerOf(run paths.Run, st *record.State, r *plan.Round, rec *record.Round, rs *RoundStatus) error {
+	if rec != nil && rec.Approval != nil {
+		rs.Approval, rs.Choice, rs.Note = approvalState(st, rec), rec.Approval.Choice, rec.Approval.Note
+	}
+	if r.Gate == nil || rs.Approval == "approved" || rs.Approval == "denied" {
+		return nil
+	}
+	file, err := loadApproval(run.Approval(r.Name))
+	if err != nil || file == nil || file.Seen != resultsDigest(st, r.Name) {
+		return err
+	}
+	rs.Approval, rs.Choice, rs.Note, rs.Answered = "approved", file.Choice, file.Note, true
+	if !file.Approved {
+		rs.Approval = "denied"
+	}
+	return nil
 }
 
 func roundState(rec *record.Round, active bool) string {
@@ -168,17 +194,6 @@ func workerStatus(run paths.Run, d *record.Dispatch) WorkerStatus {
 		ws.Detail = "it runs on host " + j.Status.Host
 	}
 	return ws
-}
-
-// leftover names what of an ended run is still there.
-func leftover(run paths.Run, st *record.State, d *record.Dispatch) string {
-	if st.Ended == "" {
-		return ""
-	}
-	if d.Handle != nil && d.Handle.Shown() && !d.Closed {
-		return paneName(d)
-	}
-	return ""
 }
 
 // ParseSelector reads "review", "review@002" or a run reference.

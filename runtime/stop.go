@@ -57,7 +57,7 @@ func Stop(ctx context.Context, env Env, sel Selector, progress Progress) (*Outco
 	if err := s.commit(); err != nil {
 		return nil, err
 	}
-	return s.outcome(0, fmt.Sprintf("Run %s is stopped; okstra apply goes on with it.", run.Ref()), "okstra apply "+s.state.RunName), nil
+	return s.outcome(0, fmt.Sprintf("Run %s is stopped; okstra apply goes on with it.", run.Ref()), s.next().apply()), nil
 }
 
 func (s *session) roundMet(r *plan.Round) bool {

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/okstra/okstra/backends"
 	"github.com/okstra/okstra/lang/plan"
@@ -24,7 +25,7 @@ func Teardown(ctx context.Context, env Env, sel Selector, force bool) (*Teardown
 	return report, sweep(ctx, env, run.Root, report)
 }
 
-// TeardownAll closes what ended runs left behind, and ends okstra's own
+// TeardownAll closes what runs left behind that nobody goes on with, and ends okstra's own
 // servers that hold nothing any more.
 func TeardownAll(ctx context.Context, env Env, projectRoot string) (*TeardownReport, error) {
 	all, err := recorded(projectRoot)
@@ -38,7 +39,7 @@ func TeardownAll(ctx context.Context, env Env, projectRoot string) (*TeardownRep
 			report.Left = append(report.Left, fmt.Sprintf("%s: %v", run.Ref(), err))
 			continue
 		}
-		if st.Ended == "" || driven(run) {
+		if !behind(run, st) || driven(run) {
 			continue
 		}
 		if err := teardown(env, run, false, report); err != nil {
@@ -77,7 +78,7 @@ func teardown(env Env, run paths.Run, force bool, report *TeardownReport) error 
 	}
 	var open []*record.Dispatch
 	for _, d := range s.state.WorkerDispatches {
-		if d.Handle != nil && d.Handle.Shown() && !d.Closed {
+		if onScreen(d) {
 			open = append(open, d)
 		}
 	}
@@ -107,6 +108,40 @@ func paneName(d *record.Dispatch) string {
 	return fmt.Sprintf("pane %s of %s", d.Handle.Pane, d.ExecutionLabel)
 }
 
+// behind reports whether nobody goes on with a run: it has ended, was stopped,
+// or a later number took its place. What it left on a screen is a left-over.
+func behind(run paths.Run, st *record.State) bool {
+	if st.Ended != "" || exists(run.Stop()) {
+		return true
+	}
+	latest, err := latestState(run)
+	return err == nil && latest > run.Seq
+}
+
+// closeEarlier closes what earlier runs of the same task type left on the
+// screen, so that a new one gets their space: the panes of a run stay until the
+// next round starts, and this is the next. What cannot be closed stays for
+// teardown, which says why.
+func closeEarlier(env Env, run paths.Run) {
+	all, err := recorded(run.Root)
+	if err != nil {
+		return
+	}
+	for _, old := range all {
+		if old.Dir() != run.Dir() || old.Seq >= run.Seq {
+			continue
+		}
+		st, err := record.Load(old.TeamState())
+		if err != nil || !slices.ContainsFunc(st.WorkerDispatches, onScreen) {
+			continue
+		}
+		_ = teardown(env, old, false, &TeardownReport{})
+	}
+}
+
+// onScreen reports whether something of a dispatch may still be on a screen.
+func onScreen(d *record.Dispatch) bool { return d.Handle != nil && d.Handle.Shown() && !d.Closed }
+
 // sweep ends servers of okstra's own that no recorded pane needs any more.
 func sweep(ctx context.Context, env Env, root string, report *TeardownReport) error {
 	all, err := recorded(root)
@@ -120,7 +155,7 @@ func sweep(ctx context.Context, env Env, root string, report *TeardownReport) er
 			return nil // what a damaged state refers to cannot be known: nothing is swept
 		}
 		for _, d := range st.WorkerDispatches {
-			if d.Handle != nil && !d.Closed && d.Handle.Shown() {
+			if onScreen(d) {
 				keep[d.Handle.Backend] = append(keep[d.Handle.Backend], *d.Handle)
 			}
 			if d.Status == plan.StatusSpawning {

@@ -25,7 +25,7 @@ func Why(_ context.Context, _ Env, sel Selector, name string) (*Explanation, err
 	if err != nil {
 		return nil, err
 	}
-	ds, err := worker(st, name)
+	ds, err := recordedWorker(run, st, name)
 	if err != nil {
 		return nil, err
 	}
@@ -36,10 +36,27 @@ func Why(_ context.Context, _ Env, sel Selector, name string) (*Explanation, err
 	}
 	ex.Rule = ruleOf(d)
 	if d.Reason != "" {
-		ex.Hint = providers.Hint(d.Reason, d.Provider)
+		ex.Hint = hintFor(d)
 	}
 	gatherEvidence(run, d, ex)
 	return ex, nil
+}
+
+// hintFor says what to do. Where a worker left a file unwritten it says which
+// file: for the result there is more than one way, for the others only one.
+func hintFor(d *record.Dispatch) string {
+	if d.Reason == plan.ReasonNoResult {
+		name, _, _ := strings.Cut(d.Detail, " ")
+		switch out, declared := strings.CutPrefix(name, "out:"); {
+		case name == "audit":
+			return "The audit file is owed where a duty says audit = true, and by every report-writer: write what was read and done to OKSTRA_AUDIT."
+		case name == "emit":
+			return "The duty says what it emits: write that JSON document to OKSTRA_EMIT; okstra schema shows its form."
+		case declared:
+			return fmt.Sprintf("The duty declares the output %s as required: write it to %s.", out, OutputVariable(out))
+		}
+	}
+	return providers.Hint(d.Reason, d.Provider)
 }
 
 // ruleOf is the sentence of the contract that gave a status.

@@ -56,6 +56,9 @@ func Diff(p *Plan, rec *Recorded, o DiffOptions) error {
 		p.Run.After, p.Run.AfterReport = rec.Plan.Run.After, rec.Plan.Run.AfterReport
 	}
 	d := differ{plan: p, rec: rec, replace: replace, redone: map[string]bool{}}
+	if rec.Exists && !o.New {
+		p.Difference.Changed = d.changes()
+	}
 	d.choose(o)
 	d.compare()
 	p.WorstCase = p.worstCase()
@@ -91,6 +94,9 @@ func (d *differ) choose(o DiffOptions) {
 	case rec.Ended != "":
 		p.State, d.fresh = next, true
 		why := "the definition or its fingerprint changed"
+		if len(p.Difference.Changed) > 0 {
+			why = strings.Join(p.Difference.Changed, ", ")
+		}
 		if same {
 			why = "--replace asks for work again"
 		}
@@ -199,6 +205,9 @@ func (d *differ) worker(r *Round, w *Worker, rec RecordedRound, upstream string)
 	old, known := d.rec.Workers[w.Key]
 	if d.plan.Difference.Finished {
 		a.Action, a.Attempt, a.Status = ActionDone, 0, old.Status
+		if old.Status == StatusCompleted {
+			a.Why = d.programNote(w)
+		}
 		return a
 	}
 	if d.fresh || !known {
@@ -229,7 +238,7 @@ func (d *differ) worker(r *Round, w *Worker, rec RecordedRound, upstream string)
 	case upstream != "":
 		a.Action, a.Why = ActionRedo, "round "+upstream+" is done again"
 	case old.Status == StatusCompleted:
-		a.Action, a.Attempt = ActionDone, 0
+		a.Action, a.Attempt, a.Why = ActionDone, 0, d.programNote(w)
 	case rec.Settled:
 		a.Action, a.Attempt = ActionDone, 0
 		a.Why = "kept as " + string(old.Status) + ": the round met its require without it"
@@ -250,6 +259,11 @@ func (d *differ) what(w *Worker) string {
 	if old == nil {
 		return "new in the definition"
 	}
+	return differing(old, w)
+}
+
+// differing names the parts in which two assignments of a worker differ.
+func differing(old, w *Worker) string {
 	var parts []string
 	add := func(name string, a, b any) {
 		if Digest(a) != Digest(b) {

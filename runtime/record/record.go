@@ -27,6 +27,7 @@ type State struct {
 	LeadRuntime      string      `json:"leadRuntime"`
 	DispatchMode     string      `json:"dispatchMode"` // cli-wrapper, tmux-pane, cmux-pane, mixed
 	Backend          string      `json:"backend"`
+	Again            []string    `json:"again,omitempty"` // what stands after "okstra apply" to go on with the run
 	LeadUsage        *plan.Usage `json:"leadUsage"`
 	StartedAt        time.Time   `json:"startedAt"`
 	EndedAt          *time.Time  `json:"endedAt,omitempty"`
