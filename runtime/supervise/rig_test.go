@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -26,8 +27,26 @@ type rig struct {
 	rec  *launch.Record
 	env  []string // further variables of the worker
 	cmd  *exec.Cmd
-	out  bytes.Buffer
+	out  output
 	done chan error
+}
+
+// output is what all supervisors of an attempt said; several may speak at once.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
 }
 
 // patience bounds every wait of these tests; none of them should come near it.
