@@ -38,7 +38,7 @@ type batchWork map[string]*job
 func (s *session) enlist(j *job, attempt, allowance int, notBefore *time.Time) *record.Dispatch {
 	w := j.worker
 	a := attemptFiles(s.run, w, j.batch, attempt)
-	kind := string(DispatchKind(j.batch, attempt))
+	kind := string(jobs.KindOf(j.batch, attempt))
 	invocation := paths.InvocationRef(w.AssignmentRef, j.batch, attempt)
 	// A prompt that cannot be read fails when it is prepared.
 	prompt, _ := s.promptText(j, a, kind)
@@ -68,18 +68,6 @@ func (s *session) enlist(j *job, attempt, allowance int, notBefore *time.Time) *
 	}
 	s.changed()
 	return d
-}
-
-// DispatchKind is the dispatch kind of an attempt in a batch.
-func DispatchKind(batch string, attempt int) jobs.Kind {
-	_, reverify := jobs.Kind(batch).Reverify()
-	switch {
-	case attempt > 1:
-		return jobs.KindRetry
-	case reverify, batch == paths.ReportWriterBatch:
-		return jobs.Kind(batch)
-	}
-	return jobs.KindInitial
 }
 
 // launchRecord renders the launch record of an attempt.

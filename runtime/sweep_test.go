@@ -10,7 +10,6 @@ import (
 
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/lang/plan/paths"
-	"github.com/okstra/okstra/runtime/jobs"
 	"github.com/okstra/okstra/runtime/proc"
 	"github.com/okstra/okstra/runtime/record"
 	"github.com/okstra/okstra/runtime/sidecar"
@@ -136,24 +135,5 @@ func TestLatestSeq(t *testing.T) {
 	}
 	if _, err := latestSeq(run); err == nil {
 		t.Error("a folder that is a file passed for an empty one")
-	}
-}
-
-func TestDispatchKind(t *testing.T) {
-	for _, tt := range []struct {
-		batch   string
-		attempt int
-		want    jobs.Kind
-	}{
-		{"look", 1, jobs.KindInitial},
-		{"look", 2, jobs.KindRetry},
-		{"reverify-r2", 1, "reverify-r2"},
-		{"reverify-r2", 2, jobs.KindRetry},
-		{"report-writer", 1, jobs.KindReportWriter},
-		{"report-writer", 3, jobs.KindRetry},
-	} {
-		if got := DispatchKind(tt.batch, tt.attempt); got != tt.want {
-			t.Errorf("attempt %d in %s: %s, want %s", tt.attempt, tt.batch, got, tt.want)
-		}
 	}
 }

@@ -22,21 +22,10 @@ type Invocation struct {
 
 // Derive names an invocation and its files.
 func Derive(run paths.Run, round *plan.Round, w *plan.Worker, batch string, attempt int) Invocation {
-	kind := KindRetry
-	if attempt == 1 {
-		switch round.Kind {
-		case plan.RoundReverify:
-			kind = Kind(batch)
-		case plan.RoundReportWriter:
-			kind = KindReportWriter
-		default:
-			kind = KindInitial
-		}
-	}
 	return Invocation{
 		Ref:     paths.InvocationRef(w.AssignmentRef, batch, attempt),
 		Batch:   batch,
-		Kind:    kind,
+		Kind:    KindOf(batch, attempt),
 		Attempt: attempt,
 		Files: paths.Attempt{
 			Run: run, Batch: batch, Number: attempt, Report: round.Kind == plan.RoundReportWriter,

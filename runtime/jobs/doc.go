@@ -53,6 +53,19 @@ func (k Kind) Reverify() (n int, ok bool) {
 	return n, err == nil
 }
 
+// KindOf is the kind of an attempt in a batch. No round of a definition is
+// called as a batch of okstra's own.
+func KindOf(batch string, attempt int) Kind {
+	_, reverify := Kind(batch).Reverify()
+	switch {
+	case attempt > 1:
+		return KindRetry
+	case reverify, batch == paths.ReportWriterBatch:
+		return Kind(batch)
+	}
+	return KindInitial
+}
+
 // ParseKind returns the kind of this name.
 func ParseKind(name string) (Kind, error) {
 	k := Kind(name)

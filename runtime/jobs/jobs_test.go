@@ -438,3 +438,22 @@ func FuzzCheck(f *testing.F) {
 		}
 	})
 }
+
+func TestKindOf(t *testing.T) {
+	for _, tt := range []struct {
+		batch   string
+		attempt int
+		want    Kind
+	}{
+		{"look", 1, KindInitial},
+		{"look", 2, KindRetry},
+		{"reverify-r2", 1, "reverify-r2"},
+		{"reverify-r2", 2, KindRetry},
+		{"report-writer", 1, KindReportWriter},
+		{"report-writer", 3, KindRetry},
+	} {
+		if got := KindOf(tt.batch, tt.attempt); got != tt.want {
+			t.Errorf("attempt %d in %s: %s, want %s", tt.attempt, tt.batch, got, tt.want)
+		}
+	}
+}

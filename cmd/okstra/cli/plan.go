@@ -12,6 +12,7 @@ import (
 	"github.com/okstra/okstra/lang/plan/paths"
 	"github.com/okstra/okstra/runtime"
 	"github.com/okstra/okstra/runtime/durable"
+	"github.com/okstra/okstra/runtime/jobs"
 )
 
 type planOptions struct {
@@ -142,7 +143,7 @@ func (s *session) explainWorker(p *plan.Plan, name string) error {
 		Number: attempt,
 		Report: r.Kind == plan.RoundReportWriter,
 	}
-	e.Prompt = runtime.Prompt(p, r, w, files, string(runtime.DispatchKind(batch, attempt)), "")
+	e.Prompt = runtime.Prompt(p, r, w, files, string(jobs.KindOf(batch, attempt)), "")
 	return s.view.Explain(e)
 }
 
