@@ -60,7 +60,11 @@ func (s *session) enlist(j *job, attempt, allowance int, notBefore *time.Time) *
 		d.CompletionPaths = append(d.CompletionPaths, rel(c.Path))
 	}
 	if old := s.state.Invocation(invocation); old != nil {
-		// Only an attempt that never ran is enlisted again.
+		// Only an attempt that never ran is enlisted again; what the provider
+		// asked to wait for holds for the next runner too.
+		if notBefore == nil && old.Status == plan.StatusPlanned && old.Digests.Assignment == d.Digests.Assignment {
+			d.RetryAfter = old.RetryAfter
+		}
 		*old = *d
 		d = old
 	} else {

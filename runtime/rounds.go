@@ -292,6 +292,9 @@ func (s *session) enlistFor(j *job) {
 		s.enlist(j, latest.Attempt+1, latest.Allowance, nil)
 	default:
 		if latest != nil && latest.Batch == j.batch && (latest.Status == plan.StatusPlanned || latest.Status == plan.StatusNotRun) {
+			if a.Action == plan.ActionRedo {
+				latest.RetryAfter = nil // somebody asked for it now
+			}
 			s.enlist(j, latest.Attempt, latest.Allowance, nil)
 			return
 		}
