@@ -42,6 +42,7 @@ type session struct {
 	announcer *announcer // nil until there is something to show, and where nothing can be
 
 	dirty   bool
+	noted   bool // the lock file says who holds it
 	pending []lead.Event
 	rest    time.Time // until when changes are gathered, see commit
 	flushBy time.Time // when pending must be written though nothing is dirty; zero: nothing waits
@@ -146,6 +147,10 @@ func (s *session) commit() error {
 			if err := s.writer.Save(s.run.TeamState(), s.state); err != nil {
 				return err
 			}
+			if !s.noted {
+				noteHolder(s.lock)
+				s.noted = true
+			}
 			s.dirty, s.flushBy = false, time.Time{}
 			crash.Point("runner.state-written")
 			events := s.pending
@@ -226,14 +231,12 @@ func acquire(run paths.Run) (*durable.Lock, error) {
 	if errors.Is(err, durable.ErrLocked) {
 		return nil, fmt.Errorf("%w %s%s: wait for it, or end its work with okstra stop", ErrHeld, run.Ref(), holder(run))
 	}
-	if err == nil {
-		noteHolder(lock)
-	}
 	return lock, err
 }
 
-// noteHolder writes into the lock file who holds it, for people: the kernel's
-// lock is what counts, and a note that cannot be written harms nobody.
+// noteHolder writes into the lock file who holds it, for people, once there is
+// something to hold it for: what is refused writes nothing. The kernel's lock is
+// what counts, and a note that cannot be written harms nobody.
 func noteHolder(lock *durable.Lock) {
 	f := lock.File()
 	if f.Truncate(0) == nil {
