@@ -8,12 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/okstra/okstra/lang"
 	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/lang/plan/paths"
 	"github.com/okstra/okstra/runtime"
 	"github.com/okstra/okstra/runtime/schema"
 )
@@ -34,7 +36,7 @@ func applyCommand() *command {
 		short:    "execute a run, or exactly a saved plan",
 		long: `Starts the workers that the plan names, waits for them, and goes on until the run is finished or has to wait. A run that an earlier apply left is continued: what still runs is adopted, what is done stays, and only what changed or failed is done again.
 
-RUN is the name of a run. Anything that cannot be such a name, a path with a slash or a dot in it, is the FILE of a plan saved with "okstra plan --out"; it is executed exactly, or refused (exit 5) with the thing that moved.
+RUN is the name of a run, which goes on with its latest number or starts the next, or RUN@NUMBER, which goes on with that recorded one. Anything that cannot be such a name, a path with a slash or a dot in it, is the FILE of a plan saved with "okstra plan --out"; it is executed exactly, or refused (exit 5) with the thing that moved.
 
 A gate is asked on a terminal. Elsewhere apply stops with exit 4 and names the command that answers it.
 
@@ -42,6 +44,7 @@ The first INT, TERM or HUP detaches: nothing more is started, workers go on, and
 		example: `okstra apply review
 okstra apply review --var base=develop --backend process
 okstra apply ./review.plan.json
+okstra apply review@005
 okstra apply review --replace analysis.find-defects.ada`,
 		bind: func(fs *pflag.FlagSet) run {
 			o := &applyOptions{}
@@ -55,11 +58,24 @@ okstra apply review --replace analysis.find-defects.ada`,
 	}
 }
 
-var runName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
+var runName = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_-]*)(@[^./]*)?$`)
 
 // isPlanFile tells the two operands of apply apart by their form alone, so
 // that a file which happens to be there never changes what a name means.
 func isPlanFile(operand string) bool { return operand != "" && !runName.MatchString(operand) }
+
+// numberedRun reads RUN or RUN@NUMBER; the number is 0 where there is none.
+func numberedRun(operand string) (name string, seq int, err error) {
+	name, number, numbered := strings.Cut(operand, "@")
+	if !numbered {
+		return name, 0, nil
+	}
+	seq, err = strconv.Atoi(number)
+	if err != nil || seq < 1 {
+		return "", 0, usage(nil, "run %q: the part after @ is a run number such as 002", operand)
+	}
+	return name, seq, nil
+}
 
 // runOrFile writes a file name so that apply takes it for one.
 func runOrFile(file string) string {
@@ -74,6 +90,16 @@ func (o *applyOptions) run(ctx context.Context, s *session, operands []string) e
 	if isPlanFile(name) {
 		return o.applySaved(ctx, s, name)
 	}
+	name, seq, err := numberedRun(name)
+	if err != nil {
+		return err
+	}
+	if seq > 0 && (o.fresh || o.after != "") {
+		return usage(applyCommand(), "--new and --after are for a new run, which has no NUMBER yet")
+	}
+	if err := s.knownBackend(o.backend); err != nil {
+		return err
+	}
 	c, l, err := compile(s.source(o.vars), name, lang.CompileOptions{ProgramsRequired: true, After: o.after})
 	if err != nil {
 		return err
@@ -81,7 +107,8 @@ func (o *applyOptions) run(ctx context.Context, s *session, operands []string) e
 	s.view.Warnings(l.diags, l.files())
 	env := s.engine(c.Plan.ProjectRoot, c.Secrets)
 	return s.drive(ctx, env, runtime.ApplyOptions{
-		Plan: c.Plan, New: o.fresh, Replace: words(o.replace), Backend: o.backend,
+		Plan: c.Plan, New: o.fresh, Seq: seq, Replace: words(o.replace), Backend: o.backend,
+		Again: s.again(c.Plan.Run.Name, c.Plan, o.vars),
 	})
 }
 
@@ -118,7 +145,9 @@ func (o *applyOptions) applySaved(ctx context.Context, s *session, file string) 
 		}
 		return secrets(variable)
 	})
-	return s.drive(ctx, env, runtime.ApplyOptions{Plan: p, Saved: true, Recheck: recheck})
+	return s.drive(ctx, env, runtime.ApplyOptions{
+		Plan: p, Saved: true, Recheck: recheck, Again: s.again(runOrFile(s.absolute(file)), p, o.vars),
+	})
 }
 
 // maxPlan bounds a plan file: 10,000 workers with long prompts stay below.
@@ -187,7 +216,16 @@ func (s *session) drive(ctx context.Context, env runtime.Env, o runtime.ApplyOpt
 	progress := s.view.Progress()
 	o.Progress = progress
 	if s.env.asks() && !s.view.JSON {
-		o.Asker = &asker{in: s.env.Stdin, view: s.view}
+		run := paths.Run{Root: o.Plan.ProjectRoot, Task: o.Plan.Run.Task, TaskType: o.Plan.Run.TaskType}
+		name, _, _ := strings.Cut(run.Ref(), "@")
+		sel := runtime.Selector{ProjectRoot: run.Root, Name: name, Seq: o.Seq}
+		o.Asker = &asker{in: s.env.Stdin, view: s.view, status: func(ctx context.Context) *runtime.RunStatus {
+			st, err := runtime.Status(ctx, env, sel)
+			if err != nil {
+				s.view.Note("status: " + err.Error())
+			}
+			return st
+		}}
 	}
 	outcome, err := runtime.Apply(ctx, env, o)
 	return s.finish(ctx, env, outcome, progress.Err, err)
@@ -234,11 +272,12 @@ func ending(o *runtime.Outcome, broken, err error) error {
 }
 
 // stopped is the outcome of a verb that an error ended. A signal detaches: the
-// run can be taken up again, and whoever sent it is told how.
+// run can be taken up again, and whoever sent it is told how, by the engine if
+// it got as far.
 func stopped(o *runtime.Outcome, code int) *runtime.Outcome {
 	out := *o
 	out.Exit = code
-	if code > 128 {
+	if code > 128 && len(out.Next) == 0 {
 		out.Summary = "Interrupted: nothing more is started, and workers that run go on."
 		out.Next = []string{"okstra apply " + o.RunName, "okstra stop " + o.RunName}
 	}

@@ -16,9 +16,11 @@ import (
 
 // asker asks a person at the terminal about gates. It is used for one run.
 type asker struct {
-	in    io.Reader
-	view  *view.View
-	lines chan string // closed at the end of the input; nil until first used
+	in   io.Reader
+	view *view.View
+	// status tells how the run stands, nil where that cannot be told.
+	status func(ctx context.Context) *runtime.RunStatus
+	lines  chan string // closed at the end of the input; nil until first used
 }
 
 var _ runtime.Asker = (*asker)(nil)
@@ -26,14 +28,10 @@ var _ runtime.Asker = (*asker)(nil)
 // Ask returns ok false where the person went away or pressed Ctrl-D: the gate
 // then stays closed and nothing was decided.
 func (a *asker) Ask(ctx context.Context, round string, gate plan.Gate) (runtime.Answer, bool) {
-	text := "Round " + round + " has a gate."
-	if gate.Reason != "" {
-		text = "Before round " + round + ": " + gate.Reason
-	}
-	a.view.Note(text)
-	question := "Go on? yes, no, or nothing to decide later: "
+	a.view.Gate(round, gate, a.status(ctx))
+	question := "Go on? yes, no (which ends the run), or nothing to decide later: "
 	if len(gate.Choices) > 0 {
-		question = fmt.Sprintf("Choose %s, or no, or nothing to decide later: ", strings.Join(gate.Choices, ", "))
+		question = fmt.Sprintf("Choose %s, or no (which ends the run), or nothing to decide later: ", strings.Join(gate.Choices, ", "))
 	}
 	for {
 		a.view.Note(question)

@@ -174,7 +174,15 @@ func TestMainUsage(t *testing.T) {
 		{"logs a --tail -1", 64, "", "number of lines"},
 		{"teardown review --all", 64, "", "takes no RUN"},
 		{"approve review report --deny --choice x", 64, "", "do not go together"},
-		{"approve review", 64, "", "approve needs RUN ROUND"},
+		{"approve", 64, "", "approve needs [RUN] ROUND"},
+		{"approve review", 1, "", "error: no such recorded run"},
+		{"apply review@x", 64, "", "run number such as 002"},
+		{"apply review@0", 64, "", "run number such as 002"},
+		{"apply review@2 --new", 64, "", "no NUMBER yet"},
+		{"plan review@2x", 64, "", "run number such as 002"},
+		{"plan --backend screen", 64, "", `there is no backend "screen"; there are cmux, tmux, process`},
+		{"apply --backend screen", 64, "", "there are cmux, tmux, process"},
+		{"render-bundle --backend screen", 64, "", "there are cmux, tmux, process"},
 		{"graph --format svg", 64, "", "dot or mermaid"},
 		{"plan --out a --explain b", 64, "", "do not go together"},
 		{"apply ./x.json --new", 64, "", "a saved plan is executed as it is"},
@@ -236,7 +244,7 @@ func TestSignals(t *testing.T) {
 
 func TestPlanFileOperand(t *testing.T) {
 	for operand, want := range map[string]bool{
-		"": false, "review": false, "Re_view-2": false,
+		"": false, "review": false, "Re_view-2": false, "review@005": false, "review@x": false, "a@b.json": true,
 		"./review": true, "review.json": true, "/a/b": true, "a/b": true, "-": true, "2nd": true,
 	} {
 		if got := isPlanFile(operand); got != want {
@@ -270,6 +278,45 @@ func TestSavedVariables(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, savedVariables(p)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestAgain: what goes on with a run names where it is and what was given, and
+// nothing secret.
+func TestAgain(t *testing.T) {
+	g := globals{dir: "/work"}
+	fs := newFlagSet("apply")
+	g.bind(fs)
+	var d definitionFlags
+	d.bind(fs)
+	if err := fs.Parse(strings.Fields("-C sub -f x.hcl --project-root .. --var a=1 --var-file v.hcl --var key=secret --var a=2")); err != nil {
+		t.Fatal(err)
+	}
+	s := &session{env: Env{Dir: "/work"}, globals: &g}
+	p := &plan.Plan{Variables: []plan.Variable{{Name: "a"}, {Name: "key", Sensitive: true}}}
+	want := strings.Fields("review -C /work/sub -f /work/sub/x.hcl --project-root /work --var a=1 --var-file /work/sub/v.hcl --var a=2")
+	if diff := cmp.Diff(want, s.again("review", p, d.vars)); diff != "" {
+		t.Error(diff)
+	}
+	s.globals = &globals{dir: "/work"}
+	if diff := cmp.Diff([]string{"/work/p.json"}, s.again("/work/p.json", p, nil)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestSomeOf: of many names a few are shown, and how many there are.
+func TestSomeOf(t *testing.T) {
+	var many []string
+	for i := range 200 {
+		many = append(many, fmt.Sprintf("worker-%03d", i))
+	}
+	for given, want := range map[string]string{
+		"worker-01x": `; did you mean "worker-010"?`,
+		"zzzz":       "; there are 200, such as worker-000, worker-001, worker-002",
+	} {
+		if got := someOf(given, many); got != want {
+			t.Errorf("%q: %q, want %q", given, got, want)
+		}
 	}
 }
 

@@ -53,11 +53,12 @@ type operand struct {
 type kind int
 
 const (
-	kindNone    kind = iota + 1
-	kindRun          // a run of the definition
-	kindRunFile      // a run of the definition, or a saved plan
-	kindWorker       // a worker of a run
-	kindRound        // a round of a run
+	kindNone     kind = iota + 1
+	kindRun           // a run of the definition
+	kindRecorded      // a run of the definition, or RUN@NUMBER of a recorded one
+	kindRunFile       // the same, or a saved plan
+	kindWorker        // a worker of a run
+	kindGate          // a round of a run that has a gate
 	kindFile
 	kindFolder
 	kindVerb
@@ -169,6 +170,18 @@ func didYouMean(given string, candidates []string) string {
 	return ""
 }
 
+// someOf suggests the nearest name, or says how many there are and shows a few.
+func someOf(given string, candidates []string) string {
+	if hint := didYouMean(given, candidates); hint != "" {
+		return hint
+	}
+	const few = 3
+	if len(candidates) <= few {
+		return "; there are " + strings.Join(candidates, ", ")
+	}
+	return fmt.Sprintf("; there are %d, such as %s", len(candidates), strings.Join(candidates[:few], ", "))
+}
+
 // count checks the number of operands.
 func (c *command) count(n int) error {
 	least, most := 0, len(c.operands)
@@ -259,6 +272,7 @@ func (s *session) parseError(c *command, fs *pflag.FlagSet, err error) error {
 // globals are the flags of every verb; they may stand before or after it.
 type globals struct {
 	dir         string // absolute
+	moved       bool   // by -C
 	file        string
 	projectRoot string
 	json        bool
@@ -268,7 +282,7 @@ type globals struct {
 // bind registers the flags with the present values as defaults, so that what
 // stood before the verb holds after it.
 func (g *globals) bind(fs *pflag.FlagSet) {
-	fs.VarP(&dirFlag{&g.dir}, "directory", "C", "work in `DIR`; several are joined")
+	fs.VarP(&dirFlag{&g.dir, &g.moved}, "directory", "C", "work in `DIR`; several are joined")
 	fs.StringVarP(&g.file, "file", "f", g.file, "the run definition: a `FILE` or a folder")
 	fs.StringVar(&g.projectRoot, "project-root", g.projectRoot, "the project's root `DIR`")
 	fs.BoolVar(&g.json, "json", g.json, "results as JSON on standard output")
@@ -276,7 +290,10 @@ func (g *globals) bind(fs *pflag.FlagSet) {
 }
 
 // dirFlag joins the folders of -C as make does.
-type dirFlag struct{ dir *string }
+type dirFlag struct {
+	dir   *string
+	moved *bool
+}
 
 func (d *dirFlag) String() string { return "" }
 func (d *dirFlag) Type() string   { return "string" }
@@ -284,6 +301,7 @@ func (d *dirFlag) Set(v string) error {
 	if v == "" {
 		return errors.New("the folder has no name")
 	}
+	*d.moved = true
 	if filepath.IsAbs(v) {
 		*d.dir = filepath.Clean(v)
 		return nil

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"embed"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/okstra/okstra/lang"
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/runtime"
+	"github.com/okstra/okstra/runtime/lead"
 	"github.com/okstra/okstra/runtime/schema"
 )
 
@@ -83,14 +85,41 @@ var flagKinds = map[string]kind{
 	"explain":      kindWorker,
 	"replace":      kindWorker,
 	"workers":      kindWorker,
-	"after":        kindRun,
+	"after":        kindRecorded,
 }
 
 // flagWords are the values of flags that take one of a few words.
 var flagWords = map[string][]string{
-	"color":   {"auto", "always", "never"},
-	"format":  {string(view.GraphDOT), string(view.GraphMermaid)},
-	"backend": {"cmux", "tmux", "process"},
+	"color":         {"auto", "always", "never"},
+	"format":        {string(view.GraphDOT), string(view.GraphMermaid)},
+	"backend":       backendOrder,
+	"dispatch-kind": {"initial", "retry", "report-writer"},
+	"lead-runtime":  leadRuntimes(),
+	"phase":         phaseNames(),
+	"type":          eventTypeNames(),
+}
+
+func leadRuntimes() []string {
+	return []string{string(lead.RuntimeClaudeCode), string(lead.RuntimeCodex), string(lead.RuntimeExternal)}
+}
+
+func phaseNames() []string {
+	var out []string
+	for _, p := range lead.Phases {
+		out = append(out, string(p.Phase))
+	}
+	return out
+}
+
+// eventTypeNames are those that a lead may append.
+func eventTypeNames() []string {
+	var out []string
+	for _, k := range lead.EventTypes {
+		if k.Lead {
+			out = append(out, string(k.Type))
+		}
+	}
+	return out
 }
 
 // complete returns the lines for these words.
@@ -131,11 +160,14 @@ func (s *session) complete(ctx context.Context, words []string) []string {
 	case c == nil:
 		return verbNames(verbWords, current)
 	}
-	k, name := operandAt(c, len(operands))
-	if name == "SHELL" {
-		return match(shells, current)
+	var out []string
+	for _, o := range operandsAt(c, len(operands)) {
+		if o.name == "SHELL" {
+			return match(shells, current)
+		}
+		out = append(out, s.values(ctx, o.kind, current, operands)...)
 	}
-	return s.values(ctx, k, current, operands)
+	return out
 }
 
 // split finds the verb in an unfinished line, and its operands. Without a verb
@@ -246,24 +278,19 @@ func verbNames(typed []string, current string) []string {
 	return slices.Compact(out)
 }
 
-// operandAt returns what completes the i-th operand. With "[RUN] WORKER" both
-// may stand in the first place.
-func operandAt(c *command, i int) (kind, string) {
-	if len(c.operands) == 0 {
-		return kindNone, ""
-	}
+// operandsAt returns what the i-th operand may be. With "[RUN] WORKER" both may
+// stand in the first place.
+func operandsAt(c *command, i int) []operand {
 	if i >= len(c.operands) {
-		last := c.operands[len(c.operands)-1]
-		if !last.repeat {
-			return kindNone, ""
+		if n := len(c.operands); n > 0 && c.operands[n-1].repeat {
+			return c.operands[n-1:]
 		}
-		return last.kind, last.name
+		return nil
 	}
-	o := c.operands[i]
-	if o.optional && i+1 < len(c.operands) && !c.operands[i+1].optional {
-		return c.operands[i+1].kind, c.operands[i+1].name
+	if o := c.operands[i]; o.optional && i+1 < len(c.operands) && !c.operands[i+1].optional {
+		return []operand{c.operands[i+1], o}
 	}
-	return o.kind, o.name
+	return c.operands[i : i+1]
 }
 
 // values offers what there is of a kind.
@@ -275,16 +302,18 @@ func (s *session) values(ctx context.Context, k kind, current string, operands [
 		return []string{":dir"}
 	case kindRun:
 		return s.runNames(current)
+	case kindRecorded:
+		return append(s.runNames(current), s.recordedRuns(ctx, current)...)
 	case kindRunFile:
-		return append(s.runNames(current), ":file")
+		return append(append(s.runNames(current), s.recordedRuns(ctx, current)...), ":file")
 	case kindSchema:
 		return match(schema.Names(), current)
 	case kindVerb:
 		return verbNames(operands, current)
 	case kindWorker:
 		return match(s.workerNames(ctx, optional(operands, 0)), current)
-	case kindRound:
-		return match(s.roundNames(optional(operands, 0)), current)
+	case kindGate:
+		return match(s.gates(optional(operands, 0)), current)
 	}
 	return nil
 }
@@ -303,16 +332,36 @@ func (s *session) runNames(current string) []string {
 	return out
 }
 
-// workerNames takes the workers of the definition, else those on record.
-func (s *session) workerNames(ctx context.Context, run string) []string {
+// recordedRuns offers RUN@NUMBER of what is recorded.
+func (s *session) recordedRuns(ctx context.Context, current string) []string {
+	root, err := s.projectRoot()
+	if err != nil {
+		return nil
+	}
+	all, err := runtime.Runs(ctx, s.engine(root, nil), root)
+	if err != nil {
+		return nil
+	}
 	var out []string
+	for _, r := range all {
+		if name := fmt.Sprintf("%s@%03d", r.RunName, r.Seq); r.RunName != "" && strings.HasPrefix(name, current) && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// workerNames takes the workers of the definition, else those on record: their
+// keys first, then the labels that mean one of them.
+func (s *session) workerNames(ctx context.Context, run string) []string {
+	var keys, labels []string
 	if p := s.quietPlan(run); p != nil {
 		for _, r := range p.Rounds {
 			for _, w := range r.Workers {
-				out = append(out, w.Key)
+				keys, labels = append(keys, w.Key), append(labels, w.Label)
 			}
 		}
-		return out
+		return append(keys, single(labels)...)
 	}
 	sel, err := s.selector(run)
 	if err != nil {
@@ -323,19 +372,31 @@ func (s *session) workerNames(ctx context.Context, run string) []string {
 		return nil
 	}
 	for _, w := range st.Workers {
-		out = append(out, w.WorkerKey)
+		keys, labels = append(keys, w.WorkerKey), append(labels, w.Label)
 	}
-	return out
+	return append(keys, single(labels)...)
 }
 
-func (s *session) roundNames(run string) []string {
+// single returns the names that stand in a list once.
+func single(names []string) []string {
+	times := map[string]int{}
+	for _, n := range names {
+		times[n]++
+	}
+	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == "" || times[n] > 1 })
+}
+
+// gates are the rounds of a run that have one.
+func (s *session) gates(run string) []string {
 	p := s.quietPlan(run)
 	if p == nil {
 		return nil
 	}
 	var out []string
 	for _, r := range p.Rounds {
-		out = append(out, r.Name)
+		if r.Gate != nil {
+			out = append(out, r.Name)
+		}
 	}
 	return out
 }

@@ -18,10 +18,11 @@ func approveCommand() *command {
 	return &command{
 		name:     "approve",
 		group:    groupRun,
-		operands: []operand{{name: "RUN", kind: kindRun}, {name: "ROUND", kind: kindRound}},
+		operands: []operand{{name: "RUN", kind: kindRecorded, optional: true}, {name: "ROUND", kind: kindGate}},
 		short:    "answer the gate before a round",
-		long:     `Records the answer to a gate. It holds for the results that are there now and is void when they change. A denial finishes the run. "okstra apply" goes on from it.`,
-		example: `okstra approve review report
+		long:     `Records the answer to a gate. It holds for the results that are there now and is void when they change. A denial finishes the run. "okstra apply" goes on from it. RUN may be left out where only one run is recorded.`,
+		example: `okstra approve report
+okstra approve review report
 okstra approve release publish --choice staged --note "after the demo"
 okstra approve review report --deny --note "the findings are not settled"`,
 		bind: func(fs *pflag.FlagSet) run {
@@ -33,13 +34,13 @@ okstra approve review report --deny --note "the findings are not settled"`,
 				if *deny && a.Choice != "" {
 					return usage(approveCommand(), "--deny and --choice do not go together")
 				}
-				sel, err := s.selector(operands[0])
+				sel, round, err := s.runAnd(operands)
 				if err != nil {
 					return err
 				}
 				a.Approved, a.By = !*deny, userName()
 				env := s.engine(sel.ProjectRoot, nil)
-				o, err := runtime.Approve(ctx, env, sel, operands[1], a)
+				o, err := runtime.Approve(ctx, env, sel, round, a)
 				return s.finish(ctx, env, o, nil, err)
 			}
 		},
@@ -50,7 +51,7 @@ func stopCommand() *command {
 	return &command{
 		name:     "stop",
 		group:    groupRun,
-		operands: []operand{{name: "RUN", kind: kindRun, optional: true}},
+		operands: []operand{{name: "RUN", kind: kindRecorded, optional: true}},
 		short:    "end a run's workers",
 		long:     `Ends every live worker of the run, whoever drives it, and records them as cancelled. Nothing more is started until the next apply, which goes on with the run.`,
 		example:  `okstra stop review`,
@@ -73,7 +74,7 @@ func teardownCommand() *command {
 	return &command{
 		name:     "teardown",
 		group:    groupRun,
-		operands: []operand{{name: "RUN", kind: kindRun, optional: true}},
+		operands: []operand{{name: "RUN", kind: kindRecorded, optional: true}},
 		short:    "close a run's panes",
 		long: `Closes the panes that this run made and nothing else: each is proven by its tag and its server before it is closed, and looked for again after. While workers run it refuses; --force ends them first. What could not be closed is listed, and the exit code is 3.
 
@@ -125,7 +126,7 @@ func attachCommand() *command {
 	return &command{
 		name:     "attach",
 		group:    groupLook,
-		operands: []operand{{name: "RUN", kind: kindRun, optional: true}, {name: "WORKER", kind: kindWorker, optional: true}},
+		operands: []operand{{name: "RUN", kind: kindRecorded, optional: true}, {name: "WORKER", kind: kindWorker, optional: true}},
 		short:    "show a run's panes in this terminal",
 		long: `Becomes the command that shows the run's panes, at WORKER's where it is named. The workers do not notice.
 

@@ -17,7 +17,7 @@ func renderBundleCommand() *command {
 	return &command{
 		name:     "render-bundle",
 		group:    groupLead,
-		operands: []operand{{name: "RUN", kind: kindRun, optional: true}},
+		operands: []operand{{name: "RUN", kind: kindRecorded, optional: true}},
 		short:    "prepare a run and print its lead's launch prompt",
 		long: `Makes the run ready for a lead that drives it with team commands: its number, plan, manifest and state. Nothing is started. The launch prompt that it prints holds the roster, what the phase allows and forbids, the exact commands of this run, and how to wait in the lead's host.
 
@@ -43,12 +43,15 @@ okstra render-bundle review@002 --lead-runtime external`,
 						return err
 					}
 				} else {
+					if err := s.knownBackend(*backend); err != nil {
+						return err
+					}
 					c, l, err := compile(s.source(flags.vars), name, lang.CompileOptions{ProgramsRequired: true, After: *after})
 					if err != nil {
 						return err
 					}
 					s.view.Warnings(l.diags, l.files())
-					o := runtime.ApplyOptions{Plan: c.Plan, New: *fresh, Backend: *backend}
+					o := runtime.ApplyOptions{Plan: c.Plan, New: *fresh, Backend: *backend, Again: s.again(c.Plan.Run.Name, c.Plan, flags.vars)}
 					if b, err = runtime.Prepare(ctx, s.engine(c.Plan.ProjectRoot, c.Secrets), o, *host); err != nil {
 						return err
 					}
@@ -278,7 +281,7 @@ func usageCommand() *command {
 	return &command{
 		name:     "usage",
 		group:    groupLook,
-		operands: []operand{{name: "RUN", kind: kindRun, optional: true}},
+		operands: []operand{{name: "RUN", kind: kindRecorded, optional: true}},
 		short:    "show tokens and cost by worker, round and run",
 		long:     `Shows what the workers' CLIs reported, and the source of each figure. What nobody reported is "unavailable", and is never guessed.`,
 		example:  `okstra usage review`,
@@ -302,7 +305,7 @@ func verifyCommand() *command {
 	return &command{
 		name:     "verify",
 		group:    groupLook,
-		operands: []operand{{name: "RUN", kind: kindRun, optional: true}},
+		operands: []operand{{name: "RUN", kind: kindRecorded, optional: true}},
 		short:    "derive a run's record again from what is on disk",
 		long:     `Derives every status again, offline, from sidecars, artifacts, digests and events, and names each place where the record and the facts disagree. The exit code is 0 only if all agree, else 3.`,
 		example:  `okstra verify review`,

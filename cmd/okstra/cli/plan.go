@@ -30,11 +30,13 @@ func planCommand() *command {
 	return &command{
 		name:     "plan",
 		group:    groupRun,
-		operands: []operand{{name: "RUN", kind: kindRun, optional: true}},
+		operands: []operand{{name: "RUN", kind: kindRecorded, optional: true}},
 		short:    "show what apply would do; start nothing, write nothing",
 		long: `Compiles the run, compares it with what is recorded, and shows the difference: for every worker what would happen to it and why, for every round what it waits for, where panes would stand, and what the whole can cost at worst.
 
 plan only reads. It may ask git and the multiplexers for their lists; it starts no worker, pane or server, and writes no file but the one that --out names. A plan saved with --out is executed by "okstra apply FILE" exactly as it was shown, or refused with the thing that moved.
+
+RUN@NUMBER plans how that recorded run goes on; without a number it is the latest, or the next.
 
 + dispatch  = done  > adopt  ^ retry  ~ redo  - dropped  ! blocked  ? wait`,
 		example: `okstra plan review
@@ -84,7 +86,7 @@ func (o *planOptions) run(ctx context.Context, s *session, operands []string) er
 		return err
 	}
 	if o.out != "" && !s.view.JSON {
-		if err := s.view.Lines("", "Saved. To execute exactly this plan: okstra apply "+runOrFile(o.out)); err != nil {
+		if err := s.view.Lines("", s.saved(o.out, p.plan)); err != nil {
 			return err
 		}
 	}
@@ -92,6 +94,17 @@ func (o *planOptions) run(ctx context.Context, s *session, operands []string) er
 		return exit(ExitWork)
 	}
 	return nil
+}
+
+// saved says what a saved plan is good for.
+func (s *session) saved(file string, p *plan.Plan) string {
+	if !p.Difference.Work() {
+		return "Saved, though there is nothing to do in it."
+	}
+	if s.globals.moved {
+		file = s.absolute(file)
+	}
+	return "Saved. To execute exactly this plan: okstra apply " + view.ShellQuote([]string{runOrFile(file)})
 }
 
 // words splits the values of a flag that takes several names, so that
@@ -174,5 +187,5 @@ func planWorker(p *plan.Plan, name string) (*plan.Round, *plan.Worker, error) {
 	case len(all) == 0:
 		return nil, nil, usage(nil, "run %s has no workers", p.Run.Name)
 	}
-	return nil, nil, usage(nil, "run %s has no worker %q%s", p.Run.Name, name, didYouMean(name, all))
+	return nil, nil, usage(nil, "run %s has no worker %q%s", p.Run.Name, name, someOf(name, all))
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/afero"
@@ -122,9 +124,9 @@ type prepared struct {
 	loaded
 }
 
-// planRequest is what plan and apply are asked for.
+// planRequest is what plan is asked for.
 type planRequest struct {
-	run     string
+	run     string // RUN or RUN@NUMBER
 	vars    []lang.VarArg
 	after   string
 	backend string
@@ -134,7 +136,14 @@ type planRequest struct {
 
 // prepare compiles a run and compares it with what is recorded. It only reads.
 func (s *session) prepare(ctx context.Context, r planRequest) (*prepared, error) {
-	c, l, err := compile(s.source(r.vars), r.run, lang.CompileOptions{ProgramsRequired: true, After: r.after})
+	name, seq, err := numberedRun(r.run)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.knownBackend(r.backend); err != nil {
+		return nil, err
+	}
+	c, l, err := compile(s.source(r.vars), name, lang.CompileOptions{ProgramsRequired: true, After: r.after})
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +151,7 @@ func (s *session) prepare(ctx context.Context, r planRequest) (*prepared, error)
 	if err := runtime.ChooseBackend(ctx, p.env, c.Plan, r.backend); err != nil {
 		return nil, err
 	}
-	rec, err := runtime.Observe(ctx, p.env, c.Plan)
+	rec, err := runtime.ObserveRun(ctx, p.env, c.Plan, seq)
 	if err != nil {
 		return nil, err
 	}
@@ -163,6 +172,44 @@ func (s *session) engine(projectRoot string, secret lang.Secrets) runtime.Env {
 		Secret:   secret,
 		Catalog:  s.catalogWorkers,
 	}
+}
+
+// knownBackend refuses the value of --backend that no backend is called.
+func (s *session) knownBackend(name string) error {
+	if name == "" || slices.Contains(backendOrder, name) {
+		return nil
+	}
+	return usage(nil, "there is no backend %q; there are %s", name, strings.Join(backendOrder, ", "))
+}
+
+// again is what stands after "okstra apply" to go on with what this command
+// line begins, from any folder: the operand, then pairs of flag and value.
+// Values of sensitive variables are not in it.
+func (s *session) again(operand string, p *plan.Plan, vars []lang.VarArg) []string {
+	out := []string{operand}
+	if s.globals.moved {
+		out = append(out, "-C", s.globals.dir)
+	}
+	if s.globals.file != "" {
+		out = append(out, "-f", s.absolute(s.globals.file))
+	}
+	if s.globals.projectRoot != "" {
+		out = append(out, "--project-root", s.absolute(s.globals.projectRoot))
+	}
+	open := map[string]bool{}
+	for _, v := range p.Variables {
+		open[v.Name] = !v.Sensitive
+	}
+	for _, v := range vars {
+		name, _, _ := strings.Cut(v.Var, "=")
+		switch {
+		case v.File != "":
+			out = append(out, "--var-file", s.absolute(v.File))
+		case open[name]:
+			out = append(out, "--var", v.Var)
+		}
+	}
+	return out
 }
 
 // selector reads RUN or RUN@NUMBER; empty means the only recorded run.

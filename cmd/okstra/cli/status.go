@@ -17,7 +17,7 @@ func statusCommand() *command {
 	return &command{
 		name:     "status",
 		group:    groupLook,
-		operands: []operand{{name: "RUN", kind: kindRun, optional: true}},
+		operands: []operand{{name: "RUN", kind: kindRecorded, optional: true}},
 		short:    "show a recorded run, from disk alone",
 		long: `Shows rounds, workers and what they wait for, from the records on disk; no multiplexer is asked and no definition is read. RUN is a name (its latest number), or NAME@NUMBER; it may be left out where only one run is recorded.
 
@@ -125,14 +125,14 @@ func whyCommand() *command {
 	return &command{
 		name:     "why",
 		group:    groupLook,
-		operands: []operand{{name: "RUN", kind: kindRun, optional: true}, {name: "WORKER", kind: kindWorker}},
+		operands: []operand{{name: "RUN", kind: kindRecorded, optional: true}, {name: "WORKER", kind: kindWorker}},
 		short:    "show the rule and the evidence behind a worker's status",
 		long:     `Says in one sentence which rule gave the worker its status, which files and records it rests on, how the earlier attempts ended, and what to do. WORKER is a worker key, a label, or an invocation reference.`,
 		example: `okstra why analysis.find-defects.ada
 okstra why review@002 codex-verifier`,
 		bind: func(*pflag.FlagSet) run {
 			return func(ctx context.Context, s *session, operands []string) error {
-				sel, worker, err := s.runAndWorker(operands)
+				sel, worker, err := s.runAnd(operands)
 				if err != nil {
 					return err
 				}
@@ -146,8 +146,8 @@ okstra why review@002 codex-verifier`,
 	}
 }
 
-// runAndWorker reads "[RUN] WORKER".
-func (s *session) runAndWorker(operands []string) (runtime.Selector, string, error) {
+// runAnd reads "[RUN] X", where X is a worker or a round.
+func (s *session) runAnd(operands []string) (runtime.Selector, string, error) {
 	name := ""
 	if len(operands) == 2 {
 		name, operands = operands[0], operands[1:]
@@ -160,7 +160,7 @@ func logsCommand() *command {
 	return &command{
 		name:     "logs",
 		group:    groupLook,
-		operands: []operand{{name: "RUN", kind: kindRun, optional: true}, {name: "WORKER", kind: kindWorker}},
+		operands: []operand{{name: "RUN", kind: kindRecorded, optional: true}, {name: "WORKER", kind: kindWorker}},
 		short:    "show what a worker printed",
 		long:     `Shows the log of a worker's latest attempt. Control sequences are made harmless; --raw gives the bytes as they came. WORKER is a worker key, a label, or an invocation reference.`,
 		example: `okstra logs analysis.find-defects.ada --follow
@@ -178,7 +178,7 @@ okstra logs review codex-verifier --stderr --tail 50`,
 				if s.view.JSON {
 					return usage(logsCommand(), "a log has no JSON form; use --raw for its bytes")
 				}
-				sel, worker, err := s.runAndWorker(operands)
+				sel, worker, err := s.runAnd(operands)
 				if err != nil {
 					return err
 				}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/hashicorp/hcl/v2"
+
+	"github.com/okstra/okstra/lang"
 )
 
 // Diagnostic is one finding about a definition: the same facts for people and
@@ -19,6 +21,9 @@ type Diagnostic struct {
 	Detail   string   `json:"detail,omitempty"`
 	Range    *Range   `json:"range,omitempty"`
 	Snippet  *Snippet `json:"snippet,omitempty"`
+	// Following is how many further errors of its file it stands for; 0 where
+	// it stands for itself.
+	Following int `json:"following,omitempty"`
 }
 
 // Range is a place in a file. Lines and columns count from 1, columns in
@@ -64,6 +69,10 @@ func NewDiagnostics(diags hcl.Diagnostics, files map[string]*hcl.File, dir strin
 			out.Warnings++
 		} else {
 			out.Errors++
+		}
+		if more, ok := hcl.DiagnosticExtra[lang.Following](d); ok {
+			n.Following = int(more)
+			out.Errors += n.Following - 1
 		}
 		if d.Subject != nil {
 			n.Range = newRange(*d.Subject, dir)
@@ -171,6 +180,9 @@ func (n Diagnostic) lines(width int) []line {
 	st := bad
 	if n.Severity == "warning" {
 		st = warn
+	}
+	if n.Following > 0 {
+		return []line{{{st, "error: "}, {plain, n.Detail}}}
 	}
 	head := line{}
 	if n.Range != nil {

@@ -14,7 +14,7 @@ func (v *View) Problem(p Problem) error {
 		return v.document(p)
 	}
 	text := CleanLines(p.Error)
-	out := []line{{{bad, "okstra: "}, {plain, text[0]}}}
+	out := []line{{{bad, "error: "}, {plain, text[0]}}}
 	for _, l := range text[1:] {
 		out = append(out, plainLine("  "+l))
 	}

@@ -78,10 +78,16 @@ func planLines(p *plan.Plan, width int) []line {
 		out = append(out, blank, line{{strong, "No longer defined"}, {faint, " (kept on record, not required)"}})
 		out = append(out, actionTable(dropped, workers, width)...)
 	}
-	out = append(out, section("Panes", p.Observed.Placement)...)
+	if p.Difference.Work() {
+		out = append(out, section("Panes", p.Observed.Placement)...)
+	}
 	out = append(out, section("Overridden", overrides(p.Overrides))...)
 	out = append(out, section("Variables", variables(p.Variables))...)
+	if !p.State.New {
+		out = append(out, section("Changed since the last apply", p.Difference.Changed)...)
+	}
 	out = append(out, section("Notes", append(slices.Clone(p.Observed.Notes), p.Difference.Notes...))...)
+	out = append(out, otherBackends(p)...)
 	if p.Difference.Work() {
 		out = append(out, blank, plainLine("At worst from here on: "+worst(p.WorstCase)+"."))
 	}
@@ -118,30 +124,32 @@ func planHead(p *plan.Plan, width int) []line {
 	if p.Run.After != "" {
 		rows = append(rows, []span{{faint, "after"}, {plain, p.Run.After}})
 	}
-	name := "backend"
-	for _, b := range p.Observed.Backends {
-		text := b.Name + " (" + b.Found + ")"
-		st := plain
-		switch {
-		case b.Name == p.Observed.Backend:
-		case b.Available:
-			text, st = b.Name+" is available too ("+b.Found+")", faint
-		default:
-			text, st = b.Name+" is not available: "+b.Found, faint
-			if b.Hint != "" {
-				text += "; " + b.Hint
+	if backend := p.Observed.Backend; backend != "" {
+		for _, b := range p.Observed.Backends {
+			if b.Name == backend && b.Found != "" {
+				backend += " (" + b.Found + ")"
 			}
 		}
-		rows = append(rows, []span{{faint, name}, {st, text}})
-		name = ""
-	}
-	if len(p.Observed.Backends) == 0 && p.Observed.Backend != "" {
-		rows = append(rows, []span{{faint, name}, {plain, p.Observed.Backend}})
+		rows = append(rows, []span{{faint, "backend"}, {plain, backend}})
 	}
 	if b := p.Run.Budget; b != nil {
 		rows = append(rows, []span{{faint, "budget"}, {plain, budget(b)}})
 	}
 	return append([]line{title}, table(rows, "  ", width, false)...)
+}
+
+// otherBackends tells, a line each, of those that were asked for and not taken.
+func otherBackends(p *plan.Plan) []line {
+	var out []line
+	for _, b := range p.Observed.Backends {
+		if b.Name != p.Observed.Backend && !b.Available {
+			out = append(out, line{{faint, b.Name + " is not available: " + b.Found}})
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return append([]line{blank}, out...)
 }
 
 func roundHead(r *plan.Round) line {

@@ -1,12 +1,15 @@
 package view
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/lang/plan/paths"
 	"github.com/okstra/okstra/runtime"
 	"github.com/okstra/okstra/runtime/lead"
 )
@@ -34,9 +37,12 @@ type event struct {
 	Phase         string      `json:"phase,omitempty"`
 	Round         string      `json:"round,omitempty"`
 	InvocationRef string      `json:"invocationRef,omitempty"`
+	WorkerKey     string      `json:"workerKey,omitempty"`
+	Attempt       int         `json:"attempt,omitempty"`
 	Label         string      `json:"executionLabel,omitempty"`
 	Status        plan.Status `json:"status,omitempty"`
 	Reason        plan.Reason `json:"reason,omitempty"`
+	Detail        string      `json:"detail,omitempty"`
 	Message       string      `json:"message,omitempty"`
 }
 
@@ -44,7 +50,10 @@ type event struct {
 func (p *Progress) Event(e runtime.Event) {
 	var err error
 	if p.v.JSON {
-		err = p.v.record(event{"event", e.Time, e.Type, e.Phase, e.Round, e.InvocationRef, e.Label, e.Status, e.Reason, e.Message})
+		err = p.v.record(event{
+			Type: "event", Time: e.Time, Event: e.Type, Phase: e.Phase, Round: e.Round, InvocationRef: e.InvocationRef, WorkerKey: e.WorkerKey,
+			Attempt: e.Attempt, Label: e.Label, Status: e.Status, Reason: e.Reason, Detail: e.Detail, Message: e.Message,
+		})
 	} else {
 		err = p.v.Err.print(eventLine(e))
 	}
@@ -54,36 +63,60 @@ func (p *Progress) Event(e runtime.Event) {
 }
 
 func eventLine(e runtime.Event) line {
-	l := line{{faint, e.Time.Local().Format("15:04:05") + "  "}}
-	message := e.Message
+	l := line{{faint, clock(e.Time)}}
 	// How an attempt ended was said before the retry was.
 	retrying := e.Type == string(lead.WorkerRetrying)
+	message := e.Message
 	switch {
 	case e.InvocationRef != "":
-		l = append(l, span{plain, e.InvocationRef + "  "})
+		l = append(l, span{plain, workerName(e.WorkerKey, e.InvocationRef, e.Round, e.Attempt) + "  "})
 		if e.Label != "" {
 			l = append(l, span{faint, e.Label + "  "})
-			if retrying {
-				message = strings.TrimPrefix(message, e.Label+" ")
-			} else if e.Status != "" && strings.Contains(message, e.Label) {
-				// The sentence says what the columns say already.
-				message = ""
+			message = strings.TrimPrefix(message, e.Label+" ")
+		}
+		if e.Status != "" && !retrying {
+			// The sentence says what the columns say; the detail says why.
+			if message != e.Message || e.Detail != "" {
+				message = e.Detail
 			}
 		}
 	case e.Round != "" && !strings.Contains(message, "round "+e.Round):
 		l = append(l, span{strong, "round " + e.Round + "  "})
 	}
 	if e.Status != "" && !retrying {
-		status := string(e.Status)
-		if e.Reason != plan.ReasonNone {
-			status += "/" + string(e.Reason)
-		}
-		l = append(l, span{statusStyle(e.Status), status + "  "})
+		l = append(l, span{statusStyle(e.Status), statusText(e.Status, e.Reason) + "  "})
 	}
 	if message == "" && e.Status == "" {
 		message = e.Type
 	}
 	return append(l, span{plain, message})
+}
+
+// clock is the time at the start of a line.
+func clock(t time.Time) string { return t.Local().Format("15:04:05") + "  " }
+
+// workerName is a worker as status and plan name it, with its attempt where
+// that is not the first, and with its batch where its round has several.
+func workerName(key, invocation, round string, attempt int) string {
+	if key == "" {
+		return invocation
+	}
+	_, place, _ := strings.Cut(invocation, "@")
+	if batch, _, _ := strings.Cut(place, "#"); batch != round && batch != "" && batch != paths.ReportWriterBatch {
+		key += " in " + batch
+	}
+	if attempt > 1 {
+		key += fmt.Sprintf(", attempt %d", attempt)
+	}
+	return key
+}
+
+// statusText is a status with its reason.
+func statusText(s plan.Status, r plan.Reason) string {
+	if r == plan.ReasonNone {
+		return string(s)
+	}
+	return string(s) + "/" + string(r)
 }
 
 // Watch follows a recorded run. On a terminal it redraws; else it writes one
@@ -109,7 +142,7 @@ func (w *Watch) Show(s *runtime.RunStatus, now time.Time) error {
 		w.seen, w.prev = true, key
 		return w.v.record(s)
 	case w.v.Out.terminal:
-		lines := w.v.statusLines(s, now, w.v.Out.width)
+		lines := w.v.statusLines(s, now, w.v.Out.width, true)
 		text := ansi.CursorHomePosition
 		if !w.seen {
 			text = ansi.EraseEntireScreen + ansi.CursorHomePosition
@@ -124,33 +157,85 @@ func (w *Watch) Show(s *runtime.RunStatus, now time.Time) error {
 	return w.changes(s, now)
 }
 
-// changes writes a line for everything that differs from the last call.
+// changes writes a line for everything that differs from the last call, in the
+// order in which it happened as far as the record tells, else as seen now.
 func (w *Watch) changes(s *runtime.RunStatus, now time.Time) error {
-	at := now.Local().Format("15:04:05") + "  "
-	var out []line
-	note := func(key, value string, l line) {
-		if w.last[key] != value {
-			w.last[key] = value
-			out = append(out, append(line{{faint, at}}, l...))
-		}
+	type change struct {
+		at time.Time
+		l  line
 	}
-	for _, r := range s.Rounds {
-		note("round/"+r.Name, r.State, line{{plain, "round " + r.Name + "  "}, {roundStyle(r.State), r.State}})
+	var out []change
+	note := func(key, value string, at *time.Time, l line) {
+		if w.last[key] == value {
+			return
+		}
+		w.last[key] = value
+		if at == nil {
+			at = &now
+		}
+		out = append(out, change{*at, append(line{{faint, clock(*at)}}, l...)})
 	}
 	for _, k := range s.Workers {
-		row := workerRow(k, now)
-		note("worker/"+k.InvocationRef, row[2].text, line{{plain, k.InvocationRef + "  "}, row[2], {faint, "  " + k.Detail}})
+		if k.InvocationRef == "" {
+			continue // nothing has happened to it
+		}
+		at := k.StartedAt
+		if k.Status.Terminal() {
+			at = k.FinishedAt
+		}
+		text := statusText(k.Status, k.Reason)
+		note("worker/"+k.InvocationRef, text, at, line{
+			{plain, workerName(k.WorkerKey, k.InvocationRef, k.Round, k.Attempt) + "  "}, {statusStyle(k.Status), text}, {faint, "  " + w.v.local(k.Detail)},
+		})
+	}
+	for _, r := range s.Rounds {
+		note("round/"+r.Name, roundText(r), roundTime(s, r), line{{plain, "round " + r.Name + "  "}, {roundStyle(r.State), roundText(r)}})
+	}
+	if s.Waiting != "" {
+		note("waiting", s.Waiting, nil, line{{warn, "waits for " + s.Waiting}})
+	} else {
+		delete(w.last, "waiting")
 	}
 	st := runState(s)
-	note("run", st.text, line{{plain, s.Ref + "  "}, st})
-	return w.v.Out.print(out...)
+	note("run", st.text, s.EndedAt, line{{plain, s.Ref + "  "}, st})
+	slices.SortStableFunc(out, func(a, b change) int { return a.at.Compare(b.at) })
+	lines := make([]line, len(out))
+	for i, c := range out {
+		lines[i] = c.l
+	}
+	return w.v.Out.print(lines...)
+}
+
+// roundTime is when a round came into its state, nil where the record does not
+// tell: it begins with its first worker and ends with its last.
+func roundTime(s *runtime.RunStatus, r runtime.RoundStatus) *time.Time {
+	var first, last *time.Time
+	for i := range s.Workers {
+		k := &s.Workers[i]
+		if k.Round != r.Name {
+			continue
+		}
+		if k.StartedAt != nil && (first == nil || k.StartedAt.Before(*first)) {
+			first = k.StartedAt
+		}
+		if k.FinishedAt != nil && (last == nil || k.FinishedAt.After(*last)) {
+			last = k.FinishedAt
+		}
+	}
+	switch r.State {
+	case "running":
+		return first
+	case "met", "unmet":
+		return last
+	}
+	return nil
 }
 
 // statusKey is what must differ for a change to be worth a JSON line.
 func statusKey(s *runtime.RunStatus) string {
 	key := runState(s).text + "|" + s.Waiting
 	for _, r := range s.Rounds {
-		key += "|" + r.Name + r.State
+		key += "|" + r.Name + roundText(r)
 	}
 	for _, k := range s.Workers {
 		key += "|" + k.InvocationRef + string(k.Status) + string(k.Reason)

@@ -2,6 +2,8 @@ package view
 
 import (
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,25 +28,22 @@ func statusStyle(s plan.Status) style {
 
 // Status shows one recorded run.
 func (v *View) Status(s *runtime.RunStatus, now time.Time) error {
-	return v.show(s, func(width int) []line { return v.statusLines(s, now, width) })
+	return v.show(s, func(width int) []line { return v.statusLines(s, now, width, true) })
 }
 
-func (v *View) statusLines(s *runtime.RunStatus, now time.Time, width int) []line {
+// statusLines tells what is waited for only where nothing else does.
+func (v *View) statusLines(s *runtime.RunStatus, now time.Time, width int, waiting bool) []line {
 	out := []line{{{strong, s.Ref}, {plain, "  run " + s.RunName + " on " + s.Backend + ", "}, runState(s)}}
-	if s.Waiting != "" {
+	if s.Waiting != "" && waiting {
 		out = append(out, line{{warn, "  waits for " + s.Waiting}})
 	}
 	for _, r := range s.Rounds {
-		l := line{{plain, "  round " + r.Name + "  "}, {roundStyle(r.State), r.State}, {faint, fmt.Sprintf("  %d of %d completed", r.Completed, r.Total)}}
-		if r.Approval != "" {
-			l = append(l, span{faint, ", gate " + r.Approval})
-		}
-		out = append(out, l)
+		out = append(out, line{{plain, "  round " + r.Name + "  "}, {roundStyle(r.State), roundText(r)}, {faint, fmt.Sprintf("  %d of %d completed", r.Completed, r.Total) + gateText(r)}})
 	}
 	if len(s.Workers) > 0 {
 		rows := [][]span{header("WORKER", "LABEL", "STATUS", "ATTEMPT", "TIME", "DETAIL")}
 		for _, w := range s.Workers {
-			rows = append(rows, workerRow(w, now))
+			rows = append(rows, v.workerRow(w, now))
 		}
 		out = append(out, blank)
 		// Whoever reads a pipe gets everything; a person can ask why.
@@ -57,12 +56,49 @@ func (v *View) statusLines(s *runtime.RunStatus, now time.Time, width int) []lin
 	return out
 }
 
-func workerRow(w runtime.WorkerStatus, now time.Time) []span {
-	status := string(w.Status)
-	if w.Reason != plan.ReasonNone {
-		status += "/" + string(w.Reason)
+// roundText is a round's state in words: one whose gate was answered waits for
+// nobody any more but the next apply.
+func roundText(r runtime.RoundStatus) string {
+	if r.Answered {
+		return r.Approval
 	}
-	detail := w.Detail
+	return r.State
+}
+
+// gateText is how the gate of a round was answered.
+func gateText(r runtime.RoundStatus) string {
+	text := ""
+	switch {
+	case r.Approval == "":
+		return ""
+	case r.Approval == "void":
+		text = ", its approval is void: the results have changed since"
+	case !r.Answered:
+		text = ", gate " + r.Approval
+	case r.Approval == "denied":
+		text = ", okstra apply ends the run"
+	default:
+		text = ", okstra apply goes on"
+	}
+	if r.Choice != "" {
+		text += "; choice: " + r.Choice
+	}
+	if r.Note != "" {
+		text += "; note: " + r.Note
+	}
+	return text
+}
+
+// local shortens the paths below the working directory in a text for people.
+func (v *View) local(text string) string {
+	if len(v.Dir) < 2 {
+		return text
+	}
+	return strings.ReplaceAll(text, strings.TrimSuffix(v.Dir, "/")+"/", "")
+}
+
+func (v *View) workerRow(w runtime.WorkerStatus, now time.Time) []span {
+	detail := v.local(w.Detail)
 	if detail == "" && !w.Status.Terminal() {
 		detail = w.Stage
 		if w.Live {
@@ -72,11 +108,15 @@ func workerRow(w runtime.WorkerStatus, now time.Time) []span {
 			detail += " in pane " + w.PaneID
 		}
 	}
+	attempt := "-"
+	if w.Attempt > 0 {
+		attempt = fmt.Sprint(w.Attempt)
+	}
 	return []span{
 		{plain, w.WorkerKey},
 		{faint, w.Label},
-		{statusStyle(w.Status), status},
-		{plain, fmt.Sprint(w.Attempt)},
+		{statusStyle(w.Status), statusText(w.Status, w.Reason)},
+		{plain, attempt},
 		{plain, elapsed(w, now)},
 		{faint, detail},
 	}
@@ -103,6 +143,8 @@ func runState(s *runtime.RunStatus) span {
 		return span{bad, s.Ended}
 	case s.Driven:
 		return span{info, "being driven"}
+	case slices.ContainsFunc(s.Rounds, func(r runtime.RoundStatus) bool { return r.Answered }):
+		return span{warn, "answered, okstra apply goes on"}
 	case s.Waiting != "":
 		return span{warn, "waiting"}
 	}
@@ -190,6 +232,7 @@ type outcome struct {
 	Summary string             `json:"summary"`
 	Waiting string             `json:"waiting,omitempty"`
 	Attach  string             `json:"attach,omitempty"`
+	Cleanup string             `json:"cleanup,omitempty"`
 	Next    []string           `json:"next"`
 	Status  *runtime.RunStatus `json:"status,omitempty"`
 }
@@ -199,7 +242,7 @@ type outcome struct {
 func (v *View) Outcome(o *runtime.Outcome, status *runtime.RunStatus, now time.Time) error {
 	if v.JSON {
 		doc := outcome{Type: "outcome", RunName: o.RunName, Exit: o.Exit, Nothing: o.Nothing, Summary: o.Summary,
-			Waiting: o.Waiting, Attach: o.Attach, Next: o.Next, Status: status}
+			Waiting: o.Waiting, Attach: o.Attach, Cleanup: o.Cleanup, Next: o.Next, Status: status}
 		if o.Run.Seq > 0 {
 			doc.Run = o.Run.Ref()
 		}
@@ -210,13 +253,13 @@ func (v *View) Outcome(o *runtime.Outcome, status *runtime.RunStatus, now time.T
 	}
 	var out []line
 	if status != nil {
-		out = append(out, v.statusLines(status, now, v.Out.width)...)
-		out = append(out, v.results(o, status)...)
+		out = append(out, v.statusLines(status, now, v.Out.width, false)...)
+		out = append(out, v.results(status)...)
 		out = append(out, blank)
 	}
 	out = append(out, line{{exitStyle(o.Exit), o.Summary}})
-	if o.Waiting != "" {
-		out = append(out, line{{warn, "Waits for " + o.Waiting + "."}})
+	if filepath.IsAbs(o.Waiting) { // anything else the summary has said
+		out = append(out, line{{warn, "Waits for " + v.rel(o.Waiting)}})
 	}
 	if o.Attach != "" {
 		out = append(out, plainLine("To see the panes: "+o.Attach))
@@ -228,12 +271,15 @@ func (v *View) Outcome(o *runtime.Outcome, status *runtime.RunStatus, now time.T
 		}
 		out = append(out, plainLine(prefix+n))
 	}
+	if o.Cleanup != "" {
+		out = append(out, plainLine("To close the panes: "+o.Cleanup))
+	}
 	return v.Out.print(out...)
 }
 
 // results names the files that a run was for: those of its workers, and the
 // final report of one whose report round has met its require.
-func (v *View) results(o *runtime.Outcome, status *runtime.RunStatus) []line {
+func (v *View) results(status *runtime.RunStatus) []line {
 	var out []line
 	for _, w := range status.Workers {
 		if w.Status == plan.StatusCompleted {
@@ -242,13 +288,28 @@ func (v *View) results(o *runtime.Outcome, status *runtime.RunStatus) []line {
 	}
 	for _, r := range status.Rounds {
 		if r.Kind == string(plan.RoundReportWriter) && r.State == "met" && r.Completed > 0 {
-			out = append(out, line{{faint, "  final report: "}, {plain, v.rel(o.Run.FinalReport())}})
+			out = append(out, line{{faint, "  final report: "}, {plain, v.rel(status.Run.FinalReport())}})
 		}
 	}
 	if len(out) == 0 {
 		return nil
 	}
 	return append([]line{blank, {{strong, "Results"}}}, out...)
+}
+
+// Gate shows on Err what a person should know before answering a gate: what it
+// stands before, why, and what lies there to read. status may be nil.
+func (v *View) Gate(round string, gate plan.Gate, status *runtime.RunStatus) {
+	head := line{{strong, "Round " + round + " waits for an approval."}}
+	if gate.Reason != "" {
+		head = append(head, span{plain, " " + gate.Reason})
+	}
+	out := []line{blank, head}
+	if status != nil {
+		out = append(out, v.results(status)...)
+	}
+	// Nobody can be told that the stream for telling is broken.
+	_ = v.Err.print(append(out, blank)...)
 }
 
 func exitStyle(code int) style {
@@ -264,10 +325,7 @@ func exitStyle(code int) style {
 // Why shows the rule and the evidence behind a worker's status.
 func (v *View) Why(e *runtime.Explanation) error {
 	return v.show(e, func(width int) []line {
-		status := string(e.Worker.Status)
-		if e.Worker.Reason != plan.ReasonNone {
-			status += "/" + string(e.Worker.Reason)
-		}
+		status := statusText(e.Worker.Status, e.Worker.Reason)
 		out := []line{{{strong, e.Worker.InvocationRef}, {plain, " is "}, {statusStyle(e.Worker.Status), status}}}
 		out = append(out, wrapped(e.Rule, "  ", width, plain)...)
 		if e.Worker.Detail != "" {
@@ -278,7 +336,7 @@ func (v *View) Why(e *runtime.Explanation) error {
 			out = append(out, blank, line{{strong, "Attempts"}})
 			var rows [][]span
 			for _, a := range e.Attempts {
-				rows = append(rows, []span{{plain, a.InvocationRef}, {statusStyle(a.Status), strings.Trim(string(a.Status)+"/"+string(a.Reason), "/")}, {faint, a.Detail}})
+				rows = append(rows, []span{{plain, a.InvocationRef}, {statusStyle(a.Status), statusText(a.Status, a.Reason)}, {faint, a.Detail}})
 			}
 			out = append(out, table(rows, "  ", width, false)...)
 		}

@@ -177,19 +177,22 @@ func testStatus() *runtime.RunStatus {
 	started := at
 	ended := at.Add(90 * time.Second)
 	return &runtime.RunStatus{
+		Run: paths.Run{Root: "/project", Task: plan.Task{Project: "shop", Group: "auth", ID: "A-1"}, TaskType: "final-verification", Seq: 2},
 		Ref: "shop:auth:A-1/final-verification@002", RunName: "review", TaskType: "final-verification", Seq: 2, Backend: "tmux",
 		StartedAt: at, Driven: true, Waiting: "an approval of round report",
 		Rounds: []runtime.RoundStatus{
 			{Name: "analysis", Kind: "work", State: "met", Completed: 1, Total: 2, Approval: "approved"},
 			{Name: "report", Kind: "report-writer", State: "waiting", Total: 1},
+			{Name: "publish", Kind: "work", State: "waiting", Approval: "void"},
 		},
 		Workers: []runtime.WorkerStatus{
 			{WorkerKey: "analysis.find.ada", Label: "claude-analyst", Round: "analysis", InvocationRef: "analysis/find/ada@analysis#1", Attempt: 1,
 				Status: plan.StatusCompleted, StartedAt: &started, FinishedAt: &ended, DurationMS: 90_000, ExitCode: ptr(0), ResultPath: "/project/.okstra/r.md"},
 			{WorkerKey: "analysis.find.名前-12345678", Label: "codex-analyst", Round: "analysis", InvocationRef: "analysis/find/bert@analysis#2", Attempt: 2,
-				Status: plan.StatusError, Reason: plan.ReasonNoResult, Detail: "nothing was written\x1b[2J and this goes on for much longer than any table can be wide on a screen", DurationMS: 1234},
+				Status: plan.StatusError, Reason: plan.ReasonNoResult, Detail: "/project/.okstra/x is empty\x1b[2J and this goes on for much longer than any table can be wide on a screen", DurationMS: 1234},
 			{WorkerKey: "report.write.ada", Label: "claude-report-writer", Round: "report", InvocationRef: "report/write/ada@report-writer#1", Attempt: 1,
 				Status: plan.StatusRunning, Live: true, PaneID: "%3", StartedAt: &started},
+			{WorkerKey: "publish.push.ada", Label: "claude-executor", Round: "publish", Status: plan.StatusPlanned},
 		},
 		Usage: plan.Usage{Source: "claude-result", InputTokens: 12345, OutputTokens: 678, CachedTokens: 9, USD: ptr(0.25)},
 	}
@@ -208,8 +211,30 @@ func TestRun(t *testing.T) {
 		return v.Outcome(&runtime.Outcome{
 			Run:     paths.Run{Root: "/project", Task: plan.Task{Project: "shop", Group: "auth", ID: "A-1"}, TaskType: "final-verification", Seq: 2},
 			RunName: "review", Exit: 4, Summary: "2 of 3 workers completed.", Waiting: "an approval of round report",
-			Next: []string{"okstra approve review report", "okstra teardown review"}, Attach: "tmux -S /tmp/s attach",
+			Next: []string{"okstra approve review report", "okstra apply review"}, Attach: "tmux -S /tmp/s attach", Cleanup: "okstra teardown review",
 		}, testStatus(), now)
+	})
+	each(t, "outcome_lead", func(v *View) error {
+		return v.Outcome(&runtime.Outcome{
+			RunName: "review", Exit: 4, Summary: "Round cross-check waits for the lead's plan.", Waiting: "/project/.okstra/state/round-plan-r1.json",
+		}, nil, now)
+	})
+	each(t, "status_answered", func(v *View) error {
+		s := testStatus()
+		s.Driven, s.Waiting = false, "okstra apply, which takes the answer to the gate of round report"
+		s.Rounds[0].Choice, s.Rounds[0].Note = "full", "fine"
+		s.Rounds[1].Answered, s.Rounds[1].Approval, s.Rounds[1].Choice, s.Rounds[1].Note = true, "approved", "short", "after \x1blunch"
+		s.Rounds[2].Answered, s.Rounds[2].Approval = true, "denied"
+		return v.Status(s, now)
+	})
+	each(t, "gate", func(v *View) error {
+		if v.JSON {
+			return nil // nobody is asked then
+		}
+		s := testStatus()
+		v.Gate("report", plan.Gate{Reason: "Read \x1bfirst."}, s)
+		v.Gate("report", plan.Gate{}, nil)
+		return nil
 	})
 	each(t, "outcome_finished", func(v *View) error {
 		status := testStatus()
@@ -217,7 +242,7 @@ func TestRun(t *testing.T) {
 		status.Rounds[1].State, status.Rounds[1].Completed = "met", 1
 		return v.Outcome(&runtime.Outcome{
 			Run:     paths.Run{Root: "/project", Task: plan.Task{Project: "shop", Group: "auth", ID: "A-1"}, TaskType: "final-verification", Seq: 2},
-			RunName: "review", Summary: "Run 002 is finished.", Next: []string{"okstra teardown review"},
+			RunName: "review", Summary: "Run 002 is finished.", Cleanup: "okstra teardown review",
 		}, status, now)
 	})
 	each(t, "outcome_nothing", func(v *View) error {
@@ -243,6 +268,10 @@ func TestProgress(t *testing.T) {
 		p.Event(runtime.Event{Time: at, Type: "gate", Round: "report", Message: "waits"})
 		p.Event(runtime.Event{Time: at, Type: "worker-status", Round: "analysis", InvocationRef: "analysis/find/ada@analysis#1", Label: "claude-analyst", Status: plan.StatusRunning, Message: "claude-analyst is running"})
 		p.Event(runtime.Event{Time: at, Type: "worker-status", Round: "analysis", InvocationRef: "analysis/find/ada@analysis#1", Label: "claude-analyst", Status: plan.StatusTimeout, Reason: plan.ReasonIdleLimit, Message: "silent for 15m"})
+		p.Event(runtime.Event{Time: at, Type: "worker-settled", Round: "cross-check", InvocationRef: "cross-check/check/ada@reverify-r2#3", WorkerKey: "cross-check.check.ada",
+			Attempt: 3, Label: "claude-verifier", Status: plan.StatusError, Reason: plan.ReasonExitNonzero, Detail: "exit code 3: cannot find config", Message: "claude-verifier ended as error (exit-nonzero)"})
+		p.Event(runtime.Event{Time: at, Type: "worker-settled", Round: "report", InvocationRef: "report/write/ada@report-writer#1", WorkerKey: "report.write.ada",
+			Attempt: 1, Label: "claude-report-writer", Status: plan.StatusCompleted, Message: "claude-report-writer completed"})
 		p.Event(runtime.Event{Time: at, Type: "run-ended"})
 		return p.Err
 	})
