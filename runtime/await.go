@@ -181,7 +181,7 @@ func (s *session) ready(r *plan.Round, command string) (*Outcome, error) {
 	}
 	next := []string{command}
 	rec := s.state.FindRound(r.Name)
-	if r.Gate != nil && (rec == nil || rec.Approval == nil || approvalState(s.state, rec) != "approved") {
+	if r.Gate != nil && (rec == nil || rec.Approval == nil || approvalState(s.plan, s.state, rec) != "approved") {
 		next = append([]string{s.next().approve(r)}, next...)
 	}
 	return s.outcome(0, fmt.Sprintf("Everything that was dispatched has ended. Next is round %s.", r.Name), next...), nil

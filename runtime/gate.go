@@ -51,7 +51,7 @@ func (s *session) gate(ctx context.Context, r *plan.Round) (gateResult, error) {
 		return gateOpen, nil
 	}
 	rec := s.state.Round(r.Name)
-	if rec.Approval != nil && approvalState(s.state, rec) == "approved" {
+	if rec.Approval != nil && approvalState(s.plan, s.state, rec) == "approved" {
 		return gateOpen, nil
 	}
 	file, err := s.readApproval(r)
@@ -63,7 +63,7 @@ func (s *session) gate(ctx context.Context, r *plan.Round) (gateResult, error) {
 			if err := checkChoice(r, answer); err != nil {
 				return gateInvalid, err
 			}
-			file = &ApprovalFile{Approved: answer.Approved, Choice: answer.Choice, Note: answer.Note, By: answer.By, At: s.env.Now(), Seen: resultsDigest(s.state, r.Name)}
+			file = &ApprovalFile{Approved: answer.Approved, Choice: answer.Choice, Note: answer.Note, By: answer.By, At: s.env.Now(), Seen: resultsDigest(s.plan, s.state, r.Name)}
 		}
 	}
 	if file == nil {
@@ -88,7 +88,7 @@ func (s *session) readApproval(r *plan.Round) (*ApprovalFile, error) {
 	if err != nil || a == nil {
 		return nil, err
 	}
-	if a.Seen == resultsDigest(s.state, r.Name) {
+	if a.Seen == resultsDigest(s.plan, s.state, r.Name) {
 		return a, nil
 	}
 	if err := os.Rename(path, path+".void-"+token(4)); err != nil {
@@ -148,7 +148,7 @@ func Approve(_ context.Context, env Env, sel Selector, round string, a Answer) (
 	if err := checkChoice(r, a); err != nil {
 		return nil, err
 	}
-	file := ApprovalFile{Format: ApprovalFormat, Round: r.Name, Approved: a.Approved, Choice: a.Choice, Note: a.Note, By: a.By, At: env.Now(), Seen: resultsDigest(st, r.Name)}
+	file := ApprovalFile{Format: ApprovalFormat, Round: r.Name, Approved: a.Approved, Choice: a.Choice, Note: a.Note, By: a.By, At: env.Now(), Seen: resultsDigest(p, st, r.Name)}
 	b, err := plan.Indented(file)
 	if err != nil {
 		return nil, err

@@ -99,27 +99,36 @@ func observe(run paths.Run, st *record.State) (*plan.Recorded, error) {
 	for _, r := range st.Rounds {
 		rr := plan.RecordedRound{Settled: r.Result == "met"}
 		if r.Approval != nil {
-			rr.Approval = approvalState(st, r)
+			rr.Approval = approvalState(rec.Plan, st, r)
 		}
 		rec.Rounds[r.Name] = rr
 	}
 	return rec, nil
 }
 
-// approvalState tells whether an answered gate still holds.
-func approvalState(st *record.State, r *record.Round) string {
+// approvalState tells whether an answered gate still holds. Without the run's
+// plan nobody can say so.
+func approvalState(p *plan.Plan, st *record.State, r *record.Round) string {
 	switch {
 	case !r.Approval.Approved:
 		return "denied"
-	case r.Approval.Seen != resultsDigest(st, r.Name):
+	case p == nil, r.Approval.Seen != resultsDigest(p, st, r.Name):
 		return "void"
 	}
 	return "approved"
 }
 
-// resultsDigest is the digest of everything that stood before a round: what an
-// approval of its gate has seen.
-func resultsDigest(st *record.State, round string) string {
+// resultsDigest is the digest of everything that stood before a round of the
+// plan: what an approval of its gate has seen. What the rounds after it leave
+// is no reason to ask again.
+func resultsDigest(p *plan.Plan, st *record.State, round string) string {
+	before := map[string]bool{}
+	for _, r := range p.Rounds {
+		if r.Name == round {
+			break
+		}
+		before[r.Name] = true
+	}
 	type seen struct {
 		Worker    string
 		Status    plan.Status
@@ -128,7 +137,7 @@ func resultsDigest(st *record.State, round string) string {
 	results := []seen{}
 	index := map[string]int{}
 	for _, d := range st.WorkerDispatches {
-		if d.Superseded != "" || d.Round == round {
+		if d.Superseded != "" || !before[d.Round] {
 			continue
 		}
 		one := seen{Worker: d.Batch + "/" + d.WorkerKey, Status: d.Status}
@@ -136,7 +145,7 @@ func resultsDigest(st *record.State, round string) string {
 			one.Artifacts = append(one.Artifacts, a.Name+"="+a.Digest)
 		}
 		if d.Status == plan.StatusNotRun || d.Status == plan.StatusPlanned {
-			continue // later rounds leave no results
+			continue // it left nothing
 		}
 		if i, ok := index[one.Worker]; ok {
 			results[i] = one

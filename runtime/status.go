@@ -90,7 +90,7 @@ func statusOf(run paths.Run, st *record.State) (*RunStatus, error) {
 			out.Workers = append(out.Workers, ws)
 		}
 		rs.State = roundState(rec, active)
-		if err := answerOf(run, st, r, rec, &rs); err != nil {
+		if err := answerOf(run, p, st, r, rec, &rs); err != nil {
 			return nil, err
 		}
 		if out.Waiting == "" && st.Ended == "" && !active && rs.State != "met" && r.Gate != nil && upstreamMet(st, r) {
@@ -108,15 +108,15 @@ func statusOf(run paths.Run, st *record.State) (*RunStatus, error) {
 
 // answerOf fills in how the gate of a round was answered: as recorded, or as
 // it lies on disk for the next runner to take.
-func answerOf(run paths.Run, st *record.State, r *plan.Round, rec *record.Round, rs *RoundStatus) error {
+func answerOf(run paths.Run, p *plan.Plan, st *record.State, r *plan.Round, rec *record.Round, rs *RoundStatus) error {
 	if rec != nil && rec.Approval != nil {
-		rs.Approval, rs.Choice, rs.Note = approvalState(st, rec), rec.Approval.Choice, rec.Approval.Note
+		rs.Approval, rs.Choice, rs.Note = approvalState(p, st, rec), rec.Approval.Choice, rec.Approval.Note
 	}
 	if r.Gate == nil || rs.Approval == "approved" || rs.Approval == "denied" {
 		return nil
 	}
 	file, err := loadApproval(run.Approval(r.Name))
-	if err != nil || file == nil || file.Seen != resultsDigest(st, r.Name) {
+	if err != nil || file == nil || file.Seen != resultsDigest(p, st, r.Name) {
 		return err
 	}
 	rs.Approval, rs.Choice, rs.Note, rs.Answered = "approved", file.Choice, file.Note, true
