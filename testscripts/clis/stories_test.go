@@ -356,7 +356,7 @@ override provider "gemini" {
 			t.Errorf("doctor ended with %d", code)
 		}
 		for cli, f := range findings(t, out) {
-			if f.State != "missing" || f.Do == "" || f.Probe.Reason != plan.ReasonAuth {
+			if f.State != "attention" || f.Do == "" || f.Probe.Reason != plan.ReasonAuth {
 				t.Errorf("%s: %+v", cli, f)
 			}
 		}

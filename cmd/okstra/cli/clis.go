@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/okstra/okstra/lang"
 	"github.com/okstra/okstra/lang/catalog"
 )
 
@@ -19,7 +22,17 @@ type workerCLI struct {
 	command  []string // as far as it depends on no worker; never empty
 	version  []string // argv that prints the version; may be empty
 	env      []string // names of the variables that the provider sets
+	use      use
 }
+
+// use says what a CLI is to the definition.
+type use int
+
+const (
+	useOpen   use = iota + 1 // there is no definition that could tell
+	useWanted                // a run needs it
+	useNone                  // no run does
+)
 
 // catalogCLIs lists the worker CLIs of the catalog, in its order. Only plain
 // values are read: what is evaluated per worker needs no looking at here.
@@ -38,26 +51,57 @@ func catalogCLIs() ([]workerCLI, error) {
 		if len(command) == 0 {
 			continue
 		}
-		out = append(out, workerCLI{provider: b.Labels[0], command: command, version: plainList(b.Body.Attributes["version_command"])})
+		out = append(out, workerCLI{provider: b.Labels[0], command: command, version: plainList(b.Body.Attributes["version_command"]), use: useOpen})
 	}
 	return out, nil
 }
 
 // knownCLIs are those of the definition, where there is a sound one, else those
-// of the catalog; definition is empty then, else its path.
+// of the catalog; definition is empty then, else its path. Those that a run
+// needs come first.
 func (s *session) knownCLIs() (clis []workerCLI, definition string, err error) {
 	l := s.load(nil)
 	if l.Definition == nil || l.diags.HasErrors() {
 		clis, err = catalogCLIs()
 		return clis, "", err
 	}
+	used := usedProviders(l.Definition)
 	var out []workerCLI
 	for _, p := range l.Providers() {
 		if len(p.Command) > 0 {
-			out = append(out, workerCLI{p.Name, p.Command, p.VersionCommand, p.Env})
+			out = append(out, workerCLI{p.Name, p.Command, p.VersionCommand, p.Env, useOf(used, p.Name)})
 		}
 	}
+	slices.SortStableFunc(out, func(a, b workerCLI) int { return cmp.Compare(a.use, b.use) })
 	return out, l.Path, nil
+}
+
+// usedProviders are those of all runs' workers; nil where a run cannot be
+// compiled, so that nobody can tell.
+func usedProviders(d *lang.Definition) map[string]bool {
+	used := map[string]bool{}
+	for _, r := range d.Runs() {
+		c, _ := lang.Compile(d, r.Name, lang.CompileOptions{})
+		if c == nil {
+			return nil
+		}
+		for _, round := range c.Plan.Rounds {
+			for _, w := range round.Workers {
+				used[w.Provider] = true
+			}
+		}
+	}
+	return used
+}
+
+func useOf(used map[string]bool, provider string) use {
+	switch {
+	case used == nil:
+		return useOpen
+	case used[provider]:
+		return useWanted
+	}
+	return useNone
 }
 
 // plainList returns the leading elements of a list that are plain strings.

@@ -19,7 +19,7 @@ func doctorCommand() *command {
 		name:  "doctor",
 		group: groupOkstra,
 		short: "show what works here, and what to do about what does not",
-		long: `Looks at the backends and the version of each, at the worker CLIs of the catalog, or of the definition where there is one: their versions, whether they can run as this user, and whether they are signed in, as far as the environment and their own files tell; at git, at file locks under the project root, and at the terminal. Each finding says what to do about it.
+		long: `Looks at the backends and the version of each, at the worker CLIs of the catalog, or of the definition where there is one: their versions, whether they can run as this user, and whether they are signed in, as far as the environment and their own files tell; at git, at file locks under the project root, and at the terminal. Where there is a definition, the CLIs that no run of it uses are listed apart. Each finding says what to do about it.
 
 It starts no worker. To prove that file locks exclude, it makes a temporary folder under the project root and removes it. The exit code is 1 only where okstra cannot work at all.
 
@@ -48,21 +48,23 @@ func (s *session) doctor(ctx context.Context, probe bool) error {
 	found = append(found, workers...)
 	found = append(found, s.gitFinding(ctx, root), lockFinding(root), s.terminalFinding())
 
-	problems, missing := 0, 0
+	problems, attention := 0, 0
 	for _, f := range found {
 		switch f.State {
 		case view.StateProblem:
 			problems++
-		case view.StateMissing:
-			missing++
+		case view.StateAttention:
+			attention++
 		}
 	}
-	summary := "Everything is here."
+	summary := "okstra works here."
 	switch {
 	case problems > 0:
 		summary = fmt.Sprintf("okstra cannot work here: %d to mend.", problems)
-	case missing > 0:
-		summary = fmt.Sprintf("okstra works here; %d not available.", missing)
+	case attention == 1:
+		summary = "okstra works here; 1 thing needs attention."
+	case attention > 1:
+		summary = fmt.Sprintf("okstra works here; %d things need attention.", attention)
 	}
 	if err := s.view.Doctor(found, summary); err != nil {
 		return err
@@ -91,7 +93,7 @@ func (s *session) backendFindings(ctx context.Context, root string) []view.Findi
 		p := b.Probe(ctx)
 		f := view.Finding{Area: "backend", Name: name, State: view.StateOK, Found: p.Found, Do: p.Hint}
 		if !p.Available {
-			f.State = view.StateMissing
+			f.State = view.StateAbsent
 		}
 		usable = usable || p.Available
 		out = append(out, f)
@@ -109,10 +111,10 @@ func (s *session) gitFinding(ctx context.Context, root string) view.Finding {
 	version, err := versionOf(ctx, s.env, root, []string{"git", "--version"})
 	switch {
 	case err != nil:
-		f.State, f.Found = view.StateMissing, err.Error()
+		f.State, f.Found = view.StateAttention, err.Error()
 		f.Do = "install git: without it git.head is null, and read-only work is not checked"
 	case !insideGit(root):
-		f.State, f.Found = view.StateMissing, version+", but "+root+" is in no repository"
+		f.State, f.Found = view.StateAttention, version+", but "+root+" is in no repository"
 		f.Do = "run git init: without a repository read-only work is not checked"
 	default:
 		f.Found = version
@@ -142,7 +144,7 @@ func lockFinding(root string) view.Finding {
 }
 
 func (s *session) terminalFinding() view.Finding {
-	f := view.Finding{Area: "terminal", Name: "terminal", State: view.StateMissing, Found: "standard output is no terminal"}
+	f := view.Finding{Area: "terminal", Name: "terminal", State: view.StateAbsent, Found: "standard output is no terminal"}
 	if file, ok := s.env.Stdout.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		columns, rows, err := term.GetSize(int(file.Fd()))
 		if err != nil {

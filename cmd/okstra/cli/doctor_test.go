@@ -35,17 +35,18 @@ func TestWorkerFinding(t *testing.T) {
 		do     string
 	}{
 		"sound":                 {lookedAt{found: "1.0"}, nil, view.StateOK, "1.0", ""},
-		"not there":             {lookedAt{problem: "not on PATH", remedy: "install it"}, nil, view.StateMissing, "not on PATH", "install it"},
-		"cannot run":            {lookedAt{problem: "exit 127", remedy: "try", report: signIn}, nil, view.StateMissing, "exit 127", "sign in"},
+		"not there":             {lookedAt{problem: "not on PATH", absent: true, remedy: "install it"}, nil, view.StateAbsent, "not on PATH", "install it"},
+		"not there, and wanted": {lookedAt{cli: workerCLI{use: useWanted}, problem: "not on PATH", absent: true, remedy: "install it"}, nil, view.StateAttention, "not on PATH", "install it"},
+		"cannot run":            {lookedAt{problem: "exit 127", remedy: "try", report: signIn}, nil, view.StateAttention, "exit 127", "sign in"},
 		"some cannot":           {lookedAt{found: "1.0", report: root}, nil, view.StateOK, "1.0; KEY is set; as root it refuses write access", "be another user"},
-		"none can":              {lookedAt{found: "1.0", report: signIn}, nil, view.StateMissing, "1.0; it is not signed in", "sign in"},
+		"none can":              {lookedAt{found: "1.0", report: signIn}, nil, view.StateAttention, "1.0; it is not signed in", "sign in"},
 		"proven":                {lookedAt{found: "1.0", report: signIn}, completed, view.StateOK, "1.0", ""},
 		"proven, as far as":     {lookedAt{found: "1.0", report: root}, completed, view.StateOK, "1.0; KEY is set; as root it refuses write access", "be another user"},
-		"refuted":               {lookedAt{found: "1.0"}, failed(plan.StatusError, plan.ReasonSignal), view.StateMissing, "1.0", providers.Hint(plan.ReasonSignal, "")},
-		"explained":             {lookedAt{found: "1.0", report: signIn}, failed(plan.StatusError, plan.ReasonAuth), view.StateMissing, "1.0; it is not signed in", "sign in"},
-		"silent, and explained": {lookedAt{found: "1.0", report: signIn}, failed(plan.StatusTimeout, plan.ReasonWallLimit), view.StateMissing, "1.0; it is not signed in", "sign in"},
-		"silent":                {lookedAt{found: "1.0"}, failed(plan.StatusTimeout, plan.ReasonWallLimit), view.StateMissing, "1.0", "run it by hand: it does not answer, and does not say why"},
-		"two things":            {lookedAt{found: "1.0", report: signIn}, failed(plan.StatusError, plan.ReasonSignal), view.StateMissing, "1.0; it is not signed in", "sign in; " + providers.Hint(plan.ReasonSignal, "")},
+		"refuted":               {lookedAt{found: "1.0"}, failed(plan.StatusError, plan.ReasonSignal), view.StateAttention, "1.0", providers.Hint(plan.ReasonSignal, "")},
+		"explained":             {lookedAt{found: "1.0", report: signIn}, failed(plan.StatusError, plan.ReasonAuth), view.StateAttention, "1.0; it is not signed in", "sign in"},
+		"silent, and explained": {lookedAt{found: "1.0", report: signIn}, failed(plan.StatusTimeout, plan.ReasonWallLimit), view.StateAttention, "1.0; it is not signed in", "sign in"},
+		"silent":                {lookedAt{found: "1.0"}, failed(plan.StatusTimeout, plan.ReasonWallLimit), view.StateAttention, "1.0", "run it by hand: it does not answer, and does not say why"},
+		"two things":            {lookedAt{found: "1.0", report: signIn}, failed(plan.StatusError, plan.ReasonSignal), view.StateAttention, "1.0; it is not signed in", "sign in; " + providers.Hint(plan.ReasonSignal, "")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := view.Finding{Area: "worker", State: tc.state, Found: tc.found, Do: tc.do, Probe: tc.probe}

@@ -60,6 +60,7 @@ func (s *session) workerFindings(ctx context.Context, root string, probe bool) (
 type lookedAt struct {
 	cli     workerCLI
 	problem string // why it cannot be run at all; empty where it can
+	absent  bool   // there is no such program
 	remedy  string
 	found   string // version and path
 	report  host.Report
@@ -73,7 +74,7 @@ func (s *session) look(ctx context.Context, root string, c workerCLI) lookedAt {
 	}
 	p := lookProgram(s.env, program)
 	if p.Problem != "" {
-		l.problem = p.Problem
+		l.problem, l.absent = p.Problem, true
 		l.remedy = p.Remedy
 		if !strings.Contains(program, "/") {
 			l.remedy = fmt.Sprintf("install %s, or give provider %q another command in an override block", c.command[0], c.provider)
@@ -113,14 +114,17 @@ func (l lookedAt) finding(p *view.Probe) view.Finding {
 			continue
 		}
 		if t.Fatal {
-			f.State = view.StateMissing
+			f.State = view.StateAttention
 		}
 		f.Found += "; " + t.What
 		do = append(do, t.Do)
 	}
 	switch {
 	case l.problem != "":
-		f.State, f.Found = view.StateMissing, l.problem
+		f.State, f.Found = view.StateAttention, l.problem
+		if l.absent && l.cli.use != useWanted {
+			f.State = view.StateAbsent
+		}
 		if len(do) == 0 {
 			do = []string{l.remedy}
 		}
@@ -129,7 +133,10 @@ func (l lookedAt) finding(p *view.Probe) view.Finding {
 		if f.State == view.StateOK || p.Reason != plan.ReasonAuth && p.Status != plan.StatusTimeout {
 			do = append(do, probeRemedy(p, l.cli.provider))
 		}
-		f.State = view.StateMissing
+		f.State = view.StateAttention
+	}
+	if l.cli.use == useNone {
+		f.Area = "not used"
 	}
 	f.Do = strings.Join(do, "; ")
 	return f

@@ -9,7 +9,7 @@ import (
 
 // Finding is one thing that doctor looked at.
 type Finding struct {
-	Area  string `json:"area"` // backend, worker, git, files, terminal
+	Area  string `json:"area"` // backend, worker, not used (a worker), git, files, terminal
 	Name  string `json:"name"`
 	State State  `json:"state"`
 	Found string `json:"found"`
@@ -50,10 +50,19 @@ func (p *Probe) text() string {
 type State string
 
 const (
-	StateOK      State = "ok"
-	StateMissing State = "missing" // not here, and okstra works without it
-	StateProblem State = "problem" // okstra cannot work like this
+	StateOK        State = "ok"
+	StateAbsent    State = "absent"    // not here, which is no fault
+	StateAttention State = "attention" // here or wanted, and not as it should be
+	StateProblem   State = "problem"   // okstra cannot work like this
 )
+
+// stateLooks are the words and the looks of states for people.
+var stateLooks = map[State]span{
+	StateOK:        {good, "ok"},
+	StateAbsent:    {faint, "not here"},
+	StateAttention: {warn, "needs attention"},
+	StateProblem:   {bad, "cannot work"},
+}
 
 // Doctor shows findings and ends with what they come to.
 func (v *View) Doctor(findings []Finding, summary string) error {
@@ -70,14 +79,7 @@ func (v *View) Doctor(findings []Finding, summary string) error {
 				shown = ""
 			}
 			area = f.Area
-			st := good
-			switch f.State {
-			case StateMissing:
-				st = warn
-			case StateProblem:
-				st = bad
-			}
-			rows = append(rows, []span{{strong, shown}, {plain, f.Name}, {st, string(f.State)}, {plain, f.Found}})
+			rows = append(rows, []span{{strong, shown}, {plain, f.Name}, stateLooks[f.State], {plain, f.Found}})
 			if f.Probe != nil {
 				rows = append(rows, []span{{plain, ""}, {plain, ""}, {plain, ""}, {plain, f.Probe.text()}})
 			}

@@ -303,11 +303,11 @@ func TestSmallViews(t *testing.T) {
 	each(t, "doctor", func(v *View) error {
 		return v.Doctor([]Finding{
 			{Area: "backend", Name: "tmux", State: StateOK, Found: "tmux 3.4"},
-			{Area: "backend", Name: "cmux", State: StateMissing, Found: "not here", Do: "install it"},
+			{Area: "backend", Name: "cmux", State: StateAbsent, Found: "not in cmux", Do: "install it"},
 			{Area: "worker", Name: "claude", State: StateOK, Found: "2.1 at /bin/claude", Probe: &Probe{
 				Status: plan.StatusCompleted, DurationMS: 3449, Usage: &plan.Usage{Source: "claude-result", InputTokens: 1200, OutputTokens: 30},
 			}},
-			{Area: "worker", Name: "codex", State: StateMissing, Found: "0.1 at /bin/codex", Do: "run codex login", Probe: &Probe{
+			{Area: "worker", Name: "codex", State: StateAttention, Found: "0.1 at /bin/codex", Do: "run codex login", Probe: &Probe{
 				Status: plan.StatusError, Reason: plan.ReasonAuth, Detail: "401 \x1b[1mno key", DurationMS: 900,
 			}},
 			{Area: "files", Name: "locks", State: StateProblem, Found: "they do not exclude", Do: "use a local disk"},
