@@ -285,6 +285,7 @@ func (s *session) onStart(f *flight, st *sidecar.Status) {
 func (s *session) sweep() {
 	s.heedStop()
 	now := s.env.Now()
+	var unseen []string
 	for path, f := range s.live {
 		if f.settling {
 			continue
@@ -314,9 +315,47 @@ func (s *session) sweep() {
 				s.giveUp(path, f, "the supervisor left at its gate, before the worker ran")
 			case f.asked && now.After(f.startBy):
 				s.giveUp(path, f, "no supervisor appeared within the start limit")
+			case f.asked && !f.looking && f.d.Handle != nil && f.d.Handle.Backend == s.backend.Name():
+				unseen = append(unseen, path)
 			}
 		}
 	}
+	s.seek(unseen)
+}
+
+// seek asks the backend, in one call, what became of supervisors that it
+// started and that have said nothing yet: one that is gone need not be waited
+// for.
+func (s *session) seek(unseen []string) {
+	if len(unseen) == 0 {
+		return
+	}
+	handles := make([]backends.Handle, len(unseen))
+	for i, path := range unseen {
+		f := s.live[path]
+		f.looking, handles[i] = true, *f.d.Handle
+	}
+	s.background(func() func() {
+		ctx, cancel := context.WithTimeout(context.Background(), backends.CallTimeout)
+		defer cancel()
+		sights := s.backend.Look(ctx, handles)
+		return func() {
+			for i, path := range unseen {
+				f := s.live[path]
+				if f == nil || f.settling {
+					continue
+				}
+				f.looking = false
+				if sights[i].Presence != backends.Gone && !sights[i].Exited {
+					continue
+				}
+				// It may have spoken before it went.
+				if j, err := sidecar.Judge(path, lockOf(path)); err == nil && j.Verdict == sidecar.NeverStarted {
+					s.giveUp(path, f, "the supervisor ended before it said anything")
+				}
+			}
+		}
+	})
 }
 
 // unjudged says once why nobody can tell what became of an attempt. It stays

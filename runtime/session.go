@@ -76,6 +76,7 @@ type flight struct {
 	adopted  bool      // an earlier runner started it
 	going    bool      // .go was or is being written
 	settling bool
+	looking  bool      // the backend is being asked what became of it
 	stale    string    // claim of an earlier supervisor of this attempt, which left at its gate
 	endBy    time.Time // the runner's own net
 }
