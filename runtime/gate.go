@@ -145,6 +145,9 @@ func Approve(_ context.Context, env Env, sel Selector, round string, a Answer) (
 	if err != nil {
 		return nil, err
 	}
+	if st.Ended != "" {
+		return nil, &Refusal{What: fmt.Sprintf("run %s is finished (%s): no gate of it waits", run.Ref(), st.Ended)}
+	}
 	if err := checkChoice(r, a); err != nil {
 		return nil, err
 	}

@@ -232,7 +232,15 @@ func acquire(run paths.Run) (*durable.Lock, error) {
 	if errors.Is(err, durable.ErrLocked) {
 		return nil, fmt.Errorf("%w %s%s: wait for it, or end its work with okstra stop", ErrHeld, run.Ref(), holder(run))
 	}
-	return lock, err
+	if err != nil {
+		return nil, err
+	}
+	// The project may have been moved to where a lock excludes nobody.
+	if err := durable.ProveLocks(run.Dir()); err != nil {
+		lock.Close()
+		return nil, err
+	}
+	return lock, nil
 }
 
 // noteHolder writes into the lock file who holds it, for people, once there is
@@ -290,9 +298,6 @@ func create(env Env, run paths.Run, p *plan.Plan, backend, leadRuntime string) (
 		if err := durable.WriteFile(ignore, []byte("# okstra's records are not part of the project.\n*\n"), 0o600); err != nil {
 			return nil, err
 		}
-	}
-	if err := durable.ProveLocks(run.Dir()); err != nil {
-		return nil, err
 	}
 	for _, dir := range []string{run.Manifest(), run.Plan(1), run.TeamState(), run.Events(), run.FinalReport()} {
 		if err := durable.MkdirAll(filepath.Dir(dir)); err != nil {
