@@ -76,7 +76,7 @@ func eventLine(e runtime.Event) line {
 		}
 		if e.Status != "" && !retrying {
 			// The sentence says what the columns say; the detail says why.
-			if message != e.Message || e.Detail != "" {
+			if e.Label != "" && strings.Contains(e.Message, e.Label) || e.Detail != "" {
 				message = e.Detail
 			}
 		}

@@ -259,7 +259,7 @@ func (v *View) Outcome(o *runtime.Outcome, status *runtime.RunStatus, now time.T
 	}
 	out = append(out, line{{exitStyle(o.Exit), o.Summary}})
 	if filepath.IsAbs(o.Waiting) { // anything else the summary has said
-		out = append(out, line{{warn, "Waits for " + v.rel(o.Waiting)}})
+		out = append(out, line{{warn, "Waits for " + o.Waiting}})
 	}
 	if o.Attach != "" {
 		out = append(out, plainLine("To see the panes: "+o.Attach))

@@ -267,6 +267,8 @@ func TestProgress(t *testing.T) {
 		p.Event(runtime.Event{Time: at, Type: "round-started", Round: "analysis", Message: "round analysis: 2 workers"})
 		p.Event(runtime.Event{Time: at, Type: "gate", Round: "report", Message: "waits"})
 		p.Event(runtime.Event{Time: at, Type: "worker-status", Round: "analysis", InvocationRef: "analysis/find/ada@analysis#1", Label: "claude-analyst", Status: plan.StatusRunning, Message: "claude-analyst is running"})
+		p.Event(runtime.Event{Time: at, Type: "worker-dispatched", Round: "analysis", InvocationRef: "analysis/find/ada@analysis#1", WorkerKey: "analysis.find.ada", Attempt: 1,
+			Label: "claude-analyst", Status: plan.StatusSpawning, Message: "dispatching claude-analyst"})
 		p.Event(runtime.Event{Time: at, Type: "worker-status", Round: "analysis", InvocationRef: "analysis/find/ada@analysis#1", Label: "claude-analyst", Status: plan.StatusTimeout, Reason: plan.ReasonIdleLimit, Message: "silent for 15m"})
 		p.Event(runtime.Event{Time: at, Type: "worker-settled", Round: "cross-check", InvocationRef: "cross-check/check/ada@reverify-r2#3", WorkerKey: "cross-check.check.ada",
 			Attempt: 3, Label: "claude-verifier", Status: plan.StatusError, Reason: plan.ReasonExitNonzero, Detail: "exit code 3: cannot find config", Message: "claude-verifier ended as error (exit-nonzero)"})
