@@ -158,6 +158,7 @@ type RoundStatus struct {
 	State     string `json:"state"` // waiting, running, met, unmet, not-run, blocked
 	Completed int    `json:"completed"`
 	Total     int    `json:"total"`
+	Gate      bool   `json:"gate,omitempty"`     // it has one
 	Approval  string `json:"approval,omitempty"` // approved, denied, void
 	Choice    string `json:"choice,omitempty"`
 	Note      string `json:"note,omitempty"`

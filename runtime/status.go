@@ -72,7 +72,7 @@ func statusOf(run paths.Run, st *record.State) (*RunStatus, error) {
 	out.Usage = providers.Sum(usages...)
 	for i := range p.Rounds {
 		r := &p.Rounds[i]
-		rs := RoundStatus{Name: r.Name, Kind: string(r.Kind), Total: len(r.Workers)}
+		rs := RoundStatus{Name: r.Name, Kind: string(r.Kind), Total: len(r.Workers), Gate: r.Gate != nil}
 		rec := st.FindRound(r.Name)
 		active := false
 		for j := range r.Workers {

@@ -58,7 +58,7 @@ const (
 	kindRecorded      // a run of the definition, or RUN@NUMBER of a recorded one
 	kindRunFile       // the same, or a saved plan
 	kindWorker        // a worker of a run
-	kindGate          // a round of a run that has a gate
+	kindGate          // a round of a recorded run that has a gate
 	kindFile
 	kindFolder
 	kindVerb

@@ -313,7 +313,7 @@ func (s *session) values(ctx context.Context, k kind, current string, operands [
 	case kindWorker:
 		return match(s.workerNames(ctx, optional(operands, 0)), current)
 	case kindGate:
-		return match(s.gates(optional(operands, 0)), current)
+		return match(s.gates(ctx, optional(operands, 0)), current)
 	}
 	return nil
 }
@@ -386,15 +386,19 @@ func single(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == "" || times[n] > 1 })
 }
 
-// gates are the rounds of a run that have one.
-func (s *session) gates(run string) []string {
-	p := s.quietPlan(run)
-	if p == nil {
+// gates are the rounds of a recorded run that have one.
+func (s *session) gates(ctx context.Context, run string) []string {
+	sel, err := s.selector(run)
+	if err != nil {
+		return nil
+	}
+	st, err := runtime.Status(ctx, s.engine(sel.ProjectRoot, nil), sel)
+	if err != nil {
 		return nil
 	}
 	var out []string
-	for _, r := range p.Rounds {
-		if r.Gate != nil {
+	for _, r := range st.Rounds {
+		if r.Gate {
 			out = append(out, r.Name)
 		}
 	}

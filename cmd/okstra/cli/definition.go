@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/pflag"
 
 	"github.com/okstra/okstra/cmd/okstra/view"
@@ -65,6 +66,14 @@ func (s *session) validate(vars []lang.VarArg, runs []string) error {
 	seen := map[string]bool{}
 	for _, d := range l.diags {
 		seen[d.Error()] = true
+	}
+	if len(runs) == 0 {
+		// A library is sound without a run; a definition is probably not what was meant.
+		_, none := lang.Compile(l.Definition, "", lang.CompileOptions{})
+		for _, d := range none {
+			d.Severity = hcl.DiagWarning
+			l.diags = append(l.diags, d)
+		}
 	}
 	for _, r := range runs {
 		_, diags := lang.Compile(l.Definition, r, lang.CompileOptions{})
