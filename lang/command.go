@@ -112,7 +112,7 @@ func (c *compiler) program(name string, at hcl.Range) plan.Program {
 		c.programs[path] = prog
 	}
 	if prog.Problem != "" {
-		d := caution(at, SummaryProgram, "%s: %s. %s.", name, prog.Problem, upper(prog.Remedy))
+		d := caution(at, SummaryProgram, "%s. %s.", prog.Problem, upper(prog.Remedy))
 		if c.opts.ProgramsRequired {
 			d.Severity = hcl.DiagError
 		}

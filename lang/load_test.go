@@ -32,7 +32,7 @@ func (w fakeWorld) Git(string) plan.GitState { return w.git }
 
 func (w fakeWorld) Program(name string) plan.Program {
 	if strings.Contains(name, "missing") {
-		return plan.Program{Problem: "not found", Remedy: "install it"}
+		return plan.Program{Problem: name + " is not there", Remedy: "install it"}
 	}
 	path := name
 	if !filepath.IsAbs(path) {

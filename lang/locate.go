@@ -75,7 +75,7 @@ func (l *loader) elsewhere() string {
 		for _, name := range conventional {
 			info, err := l.src.Fs.Stat(filepath.Join(dir, name))
 			if err == nil && info.IsDir() == (name == "okstra") {
-				return "There is one above: work in that folder with -C " + dir + "."
+				return "There is one above it: give -C " + dir + " to work there, or -f."
 			}
 		}
 		if dir == filepath.Dir(dir) {

@@ -21,7 +21,7 @@ func TestToldOnce(t *testing.T) {
 		"default run":                {"okstra {\n  default_run = run.nine\n}\n" + duty + round("provider.claude"), `There is no run "nine"`},
 		"nobody is defined":          {duty + round("participant.ada"), `There is no participant "ada". No participant is defined.`},
 		"no folder to look into":     {duty + strings.Replace(round("provider.claude"), "duty = duty.d", "duty = duty.d\n      for_each = fileset(\"docs\", \"*.md\")", 1), `looking into docs: there is no such file or folder`},
-		"a program that is not here": {"provider \"x\" {\n  command = [\"missing\"]\n}\n" + duty + round("provider.x"), `missing: not found. Install it.`},
+		"a program that is not here": {"provider \"x\" {\n  command = [\"missing\"]\n}\n" + duty + round("provider.x"), `missing is not there. Install it.`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			diags, _ := complaints(tree(t, map[string]string{"okstra.hcl": tc.text}))
@@ -80,7 +80,7 @@ func TestDefinitionAbove(t *testing.T) {
 	src := tree(t, map[string]string{"okstra.hcl": smallest, "a/b/x.txt": ""})
 	src.Dir = "/p/a/b"
 	_, diags := Load(src)
-	if len(diags) != 1 || diags[0].Summary != SummaryNotFound || !strings.Contains(diags[0].Detail, "-C /p.") {
+	if len(diags) != 1 || diags[0].Summary != SummaryNotFound || !strings.Contains(diags[0].Detail, "give -C /p to work there") {
 		t.Error(texts(diags))
 	}
 }

@@ -198,7 +198,7 @@ func statProgram(path string) plan.Program {
 	case info.IsDir():
 		return plan.Program{Problem: path + " is a folder", Remedy: correctCommand}
 	case info.Mode()&0o111 == 0:
-		return plan.Program{Path: path, Problem: path + " is not executable", Remedy: "make it so: " + view.ShellQuote([]string{"chmod", "+x", path})}
+		return plan.Program{Path: path, Problem: path + " is not executable", Remedy: "run " + view.ShellQuote([]string{"chmod", "+x", path}) + " once"}
 	}
 	return plan.Program{Path: path, Size: info.Size(), ModTime: info.ModTime().UTC().Format(time.RFC3339Nano)}
 }

@@ -75,13 +75,25 @@ func (s *Stream) print(lines ...line) error {
 func columns(s string) int { return ansi.StringWidth(s) }
 
 // wrapped breaks text into lines of at most width columns, each after indent.
-// Line ends in the text are kept.
+// It breaks at spaces alone, so that a path or a command word that is wider
+// stays one and can be copied. Line ends in the text are kept.
 func wrapped(text, indent string, width int, st style) []line {
 	var out []line
+	room := max(width-columns(indent), 20)
 	for _, part := range CleanLines(text) {
-		for w := range strings.SplitSeq(ansi.Wrap(part, max(width-columns(indent), 20), " "), "\n") {
-			out = append(out, line{{plain, indent}, {st, w}})
+		rest := ""
+		for i, word := range strings.Split(part, " ") {
+			switch {
+			case i == 0:
+				rest = word
+			case columns(rest)+1+columns(word) > room:
+				out = append(out, line{{plain, indent}, {st, rest}})
+				rest = word
+			default:
+				rest += " " + word
+			}
 		}
+		out = append(out, line{{plain, indent}, {st, rest}})
 	}
 	return out
 }

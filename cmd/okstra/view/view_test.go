@@ -468,3 +468,17 @@ func TestCatalogJSON(t *testing.T) {
 	}
 	golden(t, "catalog.json", out.Bytes())
 }
+
+// TestWrapped: what is wider than the screen and has no spaces stays whole, so
+// that it can be copied.
+func TestWrapped(t *testing.T) {
+	path := "/a-very/long-path/that-goes-on/beyond-the-width"
+	var got []string
+	for _, l := range wrapped("漢字 run chmod +x "+path+" once\n\nand 漢字漢字漢字漢字 more", "  ", 24, plain) {
+		got = append(got, l.render(false))
+	}
+	want := []string{"  漢字 run chmod +x", "  " + path, "  once", "", "  and 漢字漢字漢字漢字", "  more"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
