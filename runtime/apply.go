@@ -153,27 +153,13 @@ func begin(ctx context.Context, env Env, o ApplyOptions) (*session, *Outcome, er
 		if st, err = create(env, run, p, backend, leadRuntimeOf(p)); err != nil {
 			return nil, nil, err
 		}
-	} else {
-		if mixed {
-			st.DispatchMode = "mixed"
-		}
-		st.Backend = backend
-		if err := os.Remove(run.Stop()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, nil, fmt.Errorf("remove the request to stop: %w", err)
-		}
-		if err := writePlan(run, st, p); err != nil {
-			return nil, nil, err
-		}
-	}
-	if created {
 		closeEarlier(env, run)
+	} else if err := goOn(run, st, p, backend, mixed); err != nil {
+		return nil, nil, err
 	}
 	st.SavedPlanDigest = saved
 	if len(o.Again) > 0 {
 		st.Again = o.Again
-	}
-	if created {
-		st.Allowance = 1
 	}
 	s, err := newSession(env, run, lock, st, p)
 	if err != nil {
@@ -182,29 +168,49 @@ func begin(ctx context.Context, env Env, o ApplyOptions) (*session, *Outcome, er
 	keep = true
 	s.backend, s.progress, s.asker = env.Backends[backend], o.Progress, o.Asker
 	s.replace = diff.Replace
-	kind, msg := lead.RunResumed, "taking up "+run.Ref()
-	if created {
-		kind, msg = lead.RunCreated, "starting "+run.Ref()
-	}
-	s.note(lead.Event{TS: env.Now(), Type: kind, Phase: lead.PhaseOf(kind, ""), Message: msg})
-	s.note(lead.Event{TS: env.Now(), Type: lead.PlanApplied, Phase: lead.PhaseOf(lead.PlanApplied, ""), Message: fmt.Sprintf("plan %d, backend %s", st.PlanNumber, backend)})
-	if err := s.commit(); err != nil {
+	if err := s.open(created); err != nil {
 		s.close()
 		return nil, nil, err
-	}
-	if err := s.reconcile(); err != nil {
-		s.close()
-		return nil, nil, err
-	}
-	if s.anyFailed() {
-		st.Allowance++
-		s.changed()
 	}
 	return s, nil, nil
 }
 
-// anyFailed tells whether a worker of the run has ended without completing: it
-// then gets a fresh allowance of attempts.
+// goOn has a recorded run driven by this plan from here on.
+func goOn(run paths.Run, st *record.State, p *plan.Plan, backend string, mixed bool) error {
+	if mixed {
+		st.DispatchMode = "mixed"
+	}
+	st.Backend = backend
+	if err := os.Remove(run.Stop()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the request to stop: %w", err)
+	}
+	return writePlan(run, st, p)
+}
+
+// open says that the run is driven from here on and brings its record up to
+// what is on disk. Where workers have failed they get a fresh allowance of
+// attempts.
+func (s *session) open(created bool) error {
+	kind, msg := lead.RunResumed, "taking up "+s.run.Ref()
+	if created {
+		kind, msg = lead.RunCreated, "starting "+s.run.Ref()
+	}
+	s.note(lead.Event{TS: s.env.Now(), Type: kind, Phase: lead.PhaseOf(kind, ""), Message: msg})
+	s.note(lead.Event{TS: s.env.Now(), Type: lead.PlanApplied, Phase: lead.PhaseOf(lead.PlanApplied, ""), Message: fmt.Sprintf("plan %d, backend %s", s.state.PlanNumber, s.state.Backend)})
+	if err := s.commit(); err != nil {
+		return err
+	}
+	if err := s.reconcile(); err != nil {
+		return err
+	}
+	if s.anyFailed() {
+		s.state.Allowance++
+		s.changed()
+	}
+	return nil
+}
+
+// anyFailed tells whether a worker of the run has ended without completing.
 func (s *session) anyFailed() bool {
 	return slices.ContainsFunc(s.state.WorkerDispatches, func(d *record.Dispatch) bool {
 		return d.Superseded == "" && d.Status.Terminal() && d.Status != plan.StatusCompleted

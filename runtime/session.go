@@ -311,7 +311,7 @@ func create(env Env, run paths.Run, p *plan.Plan, backend, leadRuntime string) (
 	st := &record.State{
 		SchemaVersion: record.SchemaVersion, Lineage: token(8), RunName: p.Run.Name, Run: run.Ref(), LeadRuntime: leadRuntime,
 		Backend: backend, DispatchMode: string(lead.ModeOf(backend)), LeadUsage: &plan.Usage{Source: plan.UsageUnavailable},
-		StartedAt: env.Now(), Rounds: []*record.Round{}, WorkerDispatches: []*record.Dispatch{},
+		StartedAt: env.Now(), Allowance: 1, Rounds: []*record.Round{}, WorkerDispatches: []*record.Dispatch{},
 	}
 	if err := writePlan(run, st, p); err != nil {
 		return nil, err
