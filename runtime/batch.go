@@ -154,28 +154,17 @@ func (s *session) batchFromKeys(o DispatchOptions) (*batch, error) {
 		if slices.Contains(b.order, w.Key) {
 			return nil, &Refusal{What: fmt.Sprintf("%s is named twice", w.Key)}
 		}
-		last := s.state.Latest(w.Key)
-		if kind == jobs.KindRetry && b.round.Kind == plan.RoundReverify && last == nil {
-			// What it said before was set aside with its whole re-verification.
-			if b.name = s.openReverify(b.round); b.name == "" {
-				return nil, &Refusal{What: fmt.Sprintf("round %s has no round plan yet", b.round.Name), Remedy: teamCommand("await", s.run) + " writes it"}
+		b.order = append(b.order, w.Key)
+		if kind == jobs.KindRetry {
+			var err error
+			if b.name, err = s.retryBatch(b.round, w); err != nil {
+				return nil, err
 			}
-			b.order = append(b.order, w.Key)
 			continue
 		}
-		ran := last != nil && last.Status != plan.StatusPlanned && last.Status != plan.StatusNotRun
-		switch {
-		case kind == jobs.KindRetry && (last == nil || !last.Status.Terminal()):
-			return nil, &Refusal{What: fmt.Sprintf("%s has no ended attempt that could be retried", w.Key)}
-		case kind == jobs.KindRetry && last.Status == plan.StatusCompleted:
-			return nil, &Refusal{What: fmt.Sprintf("%s has completed; the record is %s", w.Key, last.InvocationRef)}
-		case kind != jobs.KindRetry && ran:
+		if last := s.state.Latest(w.Key); last != nil && last.Status != plan.StatusPlanned && last.Status != plan.StatusNotRun {
 			return nil, &Refusal{What: fmt.Sprintf("%s is dispatched already; the record is %s", w.Key, last.InvocationRef), Remedy: "await it, or dispatch it with --dispatch-kind retry once it has failed"}
 		}
-		if kind == jobs.KindRetry {
-			b.name = last.Batch
-		}
-		b.order = append(b.order, w.Key)
 	}
 	if b.name == "" {
 		switch b.round.Kind {
@@ -195,6 +184,26 @@ func (s *session) batchFromKeys(o DispatchOptions) (*batch, error) {
 		return nil, err
 	}
 	return b, s.followsPlan(b)
+}
+
+// retryBatch is the batch in which a worker of a round is tried again.
+func (s *session) retryBatch(r *plan.Round, w *plan.Worker) (string, error) {
+	last := s.state.Latest(w.Key)
+	reverify := r.Kind == plan.RoundReverify
+	open := s.openReverify(r)
+	switch {
+	case reverify && last == nil && open == "":
+		return "", &Refusal{What: fmt.Sprintf("round %s has no round plan yet", r.Name), Remedy: teamCommand("await", s.run) + " writes it"}
+	case reverify && last == nil:
+		return open, nil // what it said before was set aside with its whole re-verification
+	case last == nil || !last.Status.Terminal():
+		return "", &Refusal{What: fmt.Sprintf("%s has no ended attempt that could be retried", w.Key)}
+	case last.Status == plan.StatusCompleted:
+		return "", &Refusal{What: fmt.Sprintf("%s has completed; the record is %s", w.Key, last.InvocationRef)}
+	case reverify && open != "" && last.Batch != open:
+		return "", &Refusal{What: fmt.Sprintf("%s failed in %s, on which %s was built", w.Key, last.Batch, open), Remedy: "go on without it: " + teamCommand("await", s.run)}
+	}
+	return last.Batch, nil
 }
 
 // openReverify is the batch of the convergence round that was planned last.

@@ -137,3 +137,29 @@ func TestLatestSeq(t *testing.T) {
 		t.Error("a folder that is a file passed for an empty one")
 	}
 }
+
+// A judge is tried again in the convergence round that is open, never in one
+// that a later round was built on.
+func TestRetryBatch(t *testing.T) {
+	s, d, _ := looking(t, plan.StatusError)
+	w := &plan.Worker{Key: d.WorkerKey}
+	work := &plan.Round{Name: "r", Kind: plan.RoundWork}
+	if got, err := s.retryBatch(work, w); got != "r" || err != nil {
+		t.Errorf("a work round: %q, %v", got, err)
+	}
+	judging := &plan.Round{Name: "r", Kind: plan.RoundReverify}
+	s.state.Rounds = []*record.Round{{Name: "r", Convergence: []record.ConvergenceRound{{Number: 1, Batch: "reverify-r1"}}}}
+	d.Batch = "reverify-r1"
+	if got, err := s.retryBatch(judging, w); got != "reverify-r1" || err != nil {
+		t.Errorf("the open round: %q, %v", got, err)
+	}
+	s.state.Rounds[0].Convergence = append(s.state.Rounds[0].Convergence, record.ConvergenceRound{Number: 2, Batch: "reverify-r2"})
+	var refused *Refusal
+	if _, err := s.retryBatch(judging, w); !errors.As(err, &refused) || !strings.Contains(refused.What, "reverify-r2") {
+		t.Errorf("an earlier round: %v", err)
+	}
+	d.Superseded = "convergence starts anew"
+	if got, err := s.retryBatch(judging, w); got != "reverify-r2" || err != nil {
+		t.Errorf("set aside: %q, %v", got, err)
+	}
+}
