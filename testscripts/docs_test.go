@@ -115,6 +115,23 @@ var tables = map[string]func() string{
 	"statuses": statusesTable,
 	"schemas":  schemasTable,
 	"events":   eventsTable,
+	// Package cli makes the page of commands.
+	"exit-codes": func() string { return tableOf("docs/commands.md", "## Exit codes\n") },
+}
+
+// tableOf copies the first table below a heading of another page.
+func tableOf(page, heading string) string {
+	b, err := os.ReadFile(filepath.Join(root, page))
+	if err != nil {
+		panic(err)
+	}
+	_, rest, found := strings.Cut(string(b), heading)
+	_, rest, start := strings.Cut(rest, "\n|")
+	table, _, end := strings.Cut("|"+rest, "\n\n")
+	if !found || !start || !end {
+		panic(page + " has no table below " + heading)
+	}
+	return table + "\n"
 }
 
 // blocksTable is the reference of the language, block by block.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -44,7 +45,7 @@ Lists and maps are replaced, except the forbidden actions, which can only be add
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, access, value(t, all["role"][name], "description").AsString())
 	}
-	b.WriteString("\n## Providers\n\nWith read access the final text of the worker is its result, since it cannot write one. M stands for the model; without one the program takes its own default.\n\n")
+	b.WriteString("\n## Providers\n\nWith read access the final text of the worker is its result, since it cannot write one. M stands for the model, PROJECT for the project root (path.root); without one the program takes its own default.\n\n")
 	b.WriteString("| provider | access | command line | result |\n|---|---|---|---|\n")
 	for _, name := range slices.Sorted(maps.Keys(all["provider"])) {
 		p := all["provider"][name]
@@ -56,7 +57,8 @@ Lists and maps are replaced, except the forbidden actions, which can only be add
 					argv = append(argv, list(t, inner.Body, "args")...)
 				}
 				argv = append(argv, list(t, p, "model_args")...)
-				command = "`" + strings.ReplaceAll(strings.Join(argv, " "), "/root/", "PROJECT/") + "`"
+				// The values are evaluated with /root for path.root.
+				command = "`" + regexp.MustCompile(`(^|\s)/root\b`).ReplaceAllString(strings.Join(argv, " "), "${1}PROJECT") + "`"
 			}
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, inner.Labels[0], command, value(t, inner.Body, "result").AsString())
 		}

@@ -70,7 +70,7 @@ var hosts = []host{
 	{
 		runtime: RuntimeCodex, agent: "codex", label: "Codex lead", prompt: "host-text", accounting: AccountingArtifactOnly,
 		wait: []string{
-			"Start the await command as a shell session of its own, with the heartbeat shown below, and read on from that session until it ends. Each read may time out; that is no failure.",
+			"Start the await command as a shell session of its own, with the heartbeat that the command has, and read on from that session until it ends. Each read may time out; that is no failure.",
 			"If the host ends long commands, start the same await again: it takes up where the other left off, and workers are not touched.",
 		},
 	},
@@ -78,7 +78,7 @@ var hosts = []host{
 		runtime: RuntimeExternal, agent: "external", label: "okstra lead", prompt: "host-text", accounting: AccountingArtifactOnly,
 		wait: []string{
 			"Run the await command through your host's asynchronous shell facility and let it wake you, or read its output from time to time. A person simply runs it in a terminal.",
-			"If your host ends silent foreground commands, keep the heartbeat shown below. If it ends long ones, add `--timeout 5m` and run it again for as long as it exits with 7.",
+			"If your host ends silent foreground commands, keep the heartbeat that the command has. If it ends long ones, add `--timeout 5m` and run it again for as long as it exits with 7.",
 		},
 	},
 }

@@ -126,8 +126,9 @@ func planHead(p *plan.Plan, width int) []line {
 	}
 	if backend := p.Observed.Backend; backend != "" {
 		for _, b := range p.Observed.Backends {
-			if b.Name == backend && b.Found != "" {
-				backend += " (" + b.Found + ")"
+			// What follows from it stands under Panes.
+			if found, _, _ := strings.Cut(b.Found, ";"); b.Name == backend && found != "" {
+				backend += " (" + found + ")"
 			}
 		}
 		rows = append(rows, []span{{faint, "backend"}, {plain, backend}})

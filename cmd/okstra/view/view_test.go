@@ -130,7 +130,7 @@ func testPlan() *plan.Plan {
 			Git: plan.GitState{Head: "0123456789abcdef", Branch: "work"},
 			Backends: []plan.BackendProbe{
 				{Name: "cmux", Found: "not a terminal of cmux", Hint: "start the lead in cmux"},
-				{Name: "tmux", Available: true, Found: "tmux 3.4"},
+				{Name: "tmux", Available: true, Found: "tmux 3.4; not in tmux, and this goes on"},
 			},
 			Backend: "tmux", Placement: []string{"window 1: 2 panes of 60x24"}, Notes: []string{"docs/a.md changed since analysis was dispatched"},
 		},
