@@ -293,7 +293,7 @@ func (s *sweep) check(at string) {
 			s.t.Errorf("%s: %s was started %d times", at, filepath.Base(f), len(claims))
 		}
 		for _, c := range claims {
-			if left := proc.WithClaim(c); len(left) > 0 {
+			if left, err := proc.WithClaim(c); err != nil || len(left) > 0 {
 				s.t.Errorf("%s: processes %v of %s are left", at, left, filepath.Base(f))
 			}
 		}

@@ -121,7 +121,7 @@ func (s *session) detach(ctx context.Context) error {
 			live++
 		}
 	}
-	s.note(lead.Event{TS: s.env.Now(), Type: lead.Detached, Phase: lead.PhaseAwait, Message: fmt.Sprintf("detaching; %d workers go on", live)})
+	s.note(lead.Event{TS: s.env.Now(), Type: lead.Detached, Phase: lead.PhaseAwait, Message: "detaching from " + plan.Count(live, "worker")})
 	// What is being started must get its word, or it would leave at its gate.
 	for s.running > 0 {
 		s.take(<-s.messages)
@@ -410,10 +410,9 @@ func (s *session) sweepLive(path string, f *flight, st *sidecar.Status, now time
 func (s *session) kill(st *sidecar.Status) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	left := proc.EndClaim(ctx, st.Claim, time.Second)
-	err := proc.Signal(st.Supervisor, killSignal)
-	if errors.Is(err, proc.ErrGone) {
-		err = nil
+	left, err := proc.EndClaim(ctx, st.Claim, time.Second)
+	if killed := proc.Signal(st.Supervisor, killSignal); killed != nil && !errors.Is(killed, proc.ErrGone) {
+		err = errors.Join(err, killed)
 	}
 	if len(left) > 0 {
 		return errors.Join(err, fmt.Errorf("%d processes are left", len(left)))
@@ -427,7 +426,7 @@ func (s *session) lost(path string, f *flight, j sidecar.Judgement) {
 	f.settling = true
 	st, grace := j.Status, f.d.Limits.Grace.D()
 	s.background(func() func() {
-		left := proc.EndClaim(context.Background(), st.Claim, grace) // it ends by itself, after grace and patience
+		left, err := proc.EndClaim(context.Background(), st.Claim, grace) // it ends by itself, after grace and patience
 		return func() {
 			s.forget(path)
 			f.d.Claim = st.Claim
@@ -436,6 +435,8 @@ func (s *session) lost(path string, f *flight, j sidecar.Judgement) {
 			switch {
 			case j.OtherBoot:
 				detail = "the machine was started anew while it ran"
+			case err != nil:
+				detail = fmt.Sprintf("the supervisor was killed; what of the worker is left is not known: %v", err)
 			case len(left) > 0:
 				detail = fmt.Sprintf("the supervisor was killed; %d processes of the worker could not be ended", len(left))
 			}

@@ -7,6 +7,8 @@ import (
 
 func BenchmarkFind(b *testing.B) {
 	for b.Loop() {
-		Find(Scope{Ancestor: os.Getpid(), Claim: "none", Since: Self().StartTime})
+		if _, err := Find(Scope{Ancestor: os.Getpid(), Claim: "none", Since: Self().StartTime}); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

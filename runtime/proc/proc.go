@@ -123,9 +123,13 @@ type Scope struct {
 }
 
 // Find returns what runs of a scope, sorted by pid. It reads the process table
-// once; processes of other users cannot be asked for their claim.
-func Find(s Scope) []Identity {
-	table := list()
+// once; processes of other users cannot be asked for their claim. An error
+// means that nothing is known, never that nothing runs.
+func Find(s Scope) ([]Identity, error) {
+	table, err := list()
+	if err != nil {
+		return nil, fmt.Errorf("read the process table: %w", err)
+	}
 	below := map[int]bool{}
 	if s.Ancestor > 0 {
 		children := map[int][]int{}
@@ -154,13 +158,13 @@ func Find(s Scope) []Identity {
 		}
 	}
 	slices.SortFunc(out, func(a, b Identity) int { return a.PID - b.PID })
-	return out
+	return out, nil
 }
 
 // WithClaim returns the running processes that carry a claim.
-func WithClaim(claim string) []Identity {
+func WithClaim(claim string) ([]Identity, error) {
 	if claim == "" {
-		return nil
+		return nil, nil
 	}
 	return Find(Scope{Claim: claim})
 }
@@ -170,30 +174,32 @@ const Patience = 10 * time.Second
 
 // EndClaim ends every process that carries a claim: TERM, after grace KILL,
 // until none is left or Patience after KILL. It returns what was left, which
-// is also what it returns when ctx ends.
-func EndClaim(ctx context.Context, claim string, grace time.Duration) (left []Identity) {
+// is also what it returns when ctx ends. The error is that of the last look:
+// what is left is then not known.
+func EndClaim(ctx context.Context, claim string, grace time.Duration) (left []Identity, err error) {
 	if claim == "" {
-		return nil
+		return nil, nil
 	}
-	return End(ctx, func() []Identity { return WithClaim(claim) }, grace)
+	return End(ctx, func() ([]Identity, error) { return WithClaim(claim) }, grace)
 }
 
 // End ends whatever find returns, by the same ladder as EndClaim. find is
 // asked again and again, since what is ended may have just started another.
-func End(ctx context.Context, find func() []Identity, grace time.Duration) (left []Identity) {
+func End(ctx context.Context, find func() ([]Identity, error), grace time.Duration) (left []Identity, err error) {
 	begun := time.Now()
 	asked := map[Identity]bool{}
 	const step = 10 * time.Millisecond
 	tick := time.NewTicker(step)
 	defer tick.Stop()
 	for {
-		left = find()
-		if len(left) == 0 {
-			return nil
+		// A table that cannot be read now may be readable in a moment.
+		left, err = find()
+		if err == nil && len(left) == 0 {
+			return nil, nil
 		}
 		since := time.Since(begun)
 		if since > grace+Patience {
-			return left
+			return left, err
 		}
 		for _, id := range left {
 			switch {
@@ -207,7 +213,7 @@ func End(ctx context.Context, find func() []Identity, grace time.Duration) (left
 		}
 		select {
 		case <-ctx.Done():
-			return left
+			return left, err
 		case <-tick.C:
 		}
 	}

@@ -41,16 +41,16 @@ func fromKinfo(k *unix.KinfoProc) entry {
 	}
 }
 
-func list() []entry {
+func list() ([]entry, error) {
 	all, err := unix.SysctlKinfoProcSlice("kern.proc.all")
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	out := make([]entry, 0, len(all))
 	for i := range all {
 		out = append(out, fromKinfo(&all[i]))
 	}
-	return out
+	return out, nil
 }
 
 // carries reads the argument area of the process: the number of arguments, the

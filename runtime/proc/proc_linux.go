@@ -110,13 +110,16 @@ func parseStat(pid int, b []byte) (entry, error) {
 }
 
 // list reads the process table. What ends meanwhile is left out.
-func list() []entry {
+func list() ([]entry, error) {
 	d, err := os.Open("/proc")
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	defer d.Close()
-	names, _ := d.Readdirnames(-1)
+	names, err := d.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]entry, 0, len(names))
 	buf := make([]byte, maxStat)
 	for _, name := range names {
@@ -128,7 +131,7 @@ func list() []entry {
 			out = append(out, e)
 		}
 	}
-	return out
+	return out, nil
 }
 
 // carries reads the environment that the process was started with.

@@ -106,17 +106,20 @@ func TestSignalRefusesWhatCannotBeOurs(t *testing.T) {
 func TestFind(t *testing.T) {
 	_, mine := begin(t, "patient", ClaimVar+"=aa11")
 	_, other := begin(t, "patient", ClaimVar+"=aa112")
-	if got := WithClaim("aa11"); !slices.Equal(got, []Identity{mine}) {
+	if got, err := WithClaim("aa11"); err != nil || !slices.Equal(got, []Identity{mine}) {
 		t.Errorf("claim: %v, want %v", got, mine)
 	}
-	if got := WithClaim(""); got != nil {
+	if got, err := WithClaim(""); got != nil || err != nil {
 		t.Errorf("an empty claim found %v", got)
 	}
-	below := Find(Scope{Ancestor: os.Getpid()})
+	below, err := Find(Scope{Ancestor: os.Getpid()})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if !slices.Contains(below, mine) || !slices.Contains(below, other) || slices.Contains(below, Self()) {
 		t.Errorf("descendants %v", below)
 	}
-	if got := Find(Scope{}); got != nil {
+	if got, err := Find(Scope{}); got != nil || err != nil {
 		t.Errorf("no scope found %v", got)
 	}
 }
@@ -128,7 +131,7 @@ func TestEndClaim(t *testing.T) {
 	if err := Signal(a, syscall.SIGSTOP); err != nil { // a stopped one must end as well
 		t.Fatal(err)
 	}
-	if left := EndClaim(context.Background(), "bb22", 200*time.Millisecond); len(left) > 0 {
+	if left, err := EndClaim(context.Background(), "bb22", 200*time.Millisecond); err != nil || len(left) > 0 {
 		t.Errorf("left %v", left)
 	}
 	patient.Wait()
@@ -141,7 +144,7 @@ func TestEndClaim(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if left := EndClaim(ctx, "cc33", time.Hour); !slices.Equal(left, []Identity{bystander}) {
+	if left, err := EndClaim(ctx, "cc33", time.Hour); err != nil || !slices.Equal(left, []Identity{bystander}) {
 		t.Errorf("cancelled: left %v", left)
 	}
 }

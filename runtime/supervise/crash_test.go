@@ -45,7 +45,7 @@ func drive(r *rig, crashAt string) (status string, starts int) {
 		case sidecar.Terminal:
 			return r.verdict(j.Status), starts
 		case sidecar.Lost:
-			if left := proc.EndClaim(r.t.Context(), j.Status.Claim, 50*time.Millisecond); len(left) > 0 {
+			if left, err := proc.EndClaim(r.t.Context(), j.Status.Claim, 50*time.Millisecond); err != nil || len(left) > 0 {
 				r.t.Errorf("left after the end of the claim: %v", left)
 			}
 			return string(plan.StatusError) + "/" + string(plan.ReasonSupervisorLost), starts
@@ -103,7 +103,7 @@ func TestCrashAtEveryPoint(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if left := proc.WithClaim(s.Claim); len(left) > 0 {
+			if left, err := proc.WithClaim(s.Claim); err != nil || len(left) > 0 {
 				t.Errorf("processes left: %v", left)
 			}
 		})

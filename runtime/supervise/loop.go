@@ -165,7 +165,11 @@ func (w *worker) step(now time.Time) {
 		case w.exited:
 			w.programEnded()
 		case !now.Before(w.killed.Add(proc.Patience)):
-			w.leftover = w.survivors()
+			left, err := w.survivors()
+			if err != nil {
+				w.super.note("what the program left running is not known: %v", err)
+			}
+			w.leftover = left
 			w.startDrain(now)
 		}
 	case sweeping:
@@ -249,7 +253,7 @@ func (w *worker) programEnded() {
 
 // survivors are what is left of the worker: descendants, wherever they went,
 // and whatever carries the claim.
-func (w *worker) survivors() []proc.Identity {
+func (w *worker) survivors() ([]proc.Identity, error) {
 	scope := proc.Scope{Claim: w.super.status.Claim, Since: w.since}
 	switch {
 	case subreaper && w.childless:
@@ -264,12 +268,12 @@ func (w *worker) survivors() []proc.Identity {
 
 // sweep goes on with the ladder for what the program left behind.
 func (w *worker) sweep(now time.Time) {
-	left := w.survivors()
-	if len(left) == 0 {
+	left, err := w.survivors()
+	if err == nil && len(left) == 0 {
 		w.startDrain(now)
 		return
 	}
-	if len(w.told) == 0 {
+	if len(w.told) == 0 && err == nil {
 		w.super.note("the program left %d running: %s", len(left), pids(left))
 	}
 	kill := !w.killed.IsZero() || !now.Before(w.asked.Add(w.grace()))
@@ -279,6 +283,9 @@ func (w *worker) sweep(now time.Time) {
 	}
 	if kill && !now.Before(w.killed.Add(proc.Patience)) {
 		w.leftover = left
+		if err != nil {
+			w.super.note("what the program left running is not known: %v", err)
+		}
 		w.startDrain(now)
 		return
 	}
@@ -293,7 +300,9 @@ func (w *worker) sweep(now time.Time) {
 		}
 		w.told[id] = true
 	}
-	w.told[left[0]] = true
+	if len(left) > 0 {
+		w.told[left[0]] = true
+	}
 	w.pause = min(2*w.pause, lastPause)
 }
 

@@ -143,7 +143,7 @@ func (r *rig) spawn(extra ...string) {
 	r.t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		if s, err := sidecar.Read(r.rec.Paths.Status); err == nil {
-			proc.EndClaim(r.t.Context(), s.Claim, 0)
+			_, _ = proc.EndClaim(r.t.Context(), s.Claim, 0)
 		}
 	})
 }
@@ -225,7 +225,7 @@ func (r *rig) terminal() *sidecar.Status {
 	if !s.Stage.Terminal() {
 		r.t.Fatalf("sidecar is at %q\n%s", s.Stage, r.out.String())
 	}
-	if left := proc.WithClaim(s.Claim); len(left) > 0 {
+	if left, err := proc.WithClaim(s.Claim); err != nil || len(left) > 0 {
 		r.t.Errorf("processes left: %v", left)
 	}
 	if _, err := os.Lstat(r.rec.Paths.Status + ".reserve"); err == nil {
@@ -259,5 +259,9 @@ func (r *rig) judge() sidecar.Judgement {
 }
 
 func endClaim(t testing.TB, claim string) []proc.Identity {
-	return proc.EndClaim(t.Context(), claim, 100*time.Millisecond)
+	left, err := proc.EndClaim(t.Context(), claim, 100*time.Millisecond)
+	if err != nil {
+		t.Error(err)
+	}
+	return left
 }
