@@ -261,7 +261,7 @@ func (c *compiler) round(index int, rd *round) plan.Round {
 		c.plan.Observed.Notes = append(c.plan.Observed.Notes, fmt.Sprintf("round %s: %s", rd.name, strings.Join(empties, "; ")))
 	}
 	if out.Empty == "" && !out.Require.All && out.Require.Percent == nil && out.Require.Count > len(out.Workers) && len(out.Workers) > 0 {
-		c.fault(rd.attr("require").Expr.Range(), SummaryOutOfRange, "require asks for %d workers, and the round has %d.", out.Require.Count, len(out.Workers))
+		c.fault(rd.attr("require").Expr.Range(), SummaryOutOfRange, "require asks for %s, and the round has %d.", plan.Count(out.Require.Count, "worker"), len(out.Workers))
 	}
 	return out
 }

@@ -52,7 +52,7 @@ func (c *compiler) checkRoundKinds() {
 		}
 		first[rd.Kind] = rd.Name
 		if rd.Kind == plan.RoundReportWriter && len(rd.Workers) != 1 && counted(rd, decl) {
-			c.fault(decl.header, SummaryReportWriter, "The round %q of kind \"report-writer\" has %d workers; it needs exactly one: one assign to one participant, without for_each.", rd.Name, len(rd.Workers))
+			c.fault(decl.header, SummaryReportWriter, "The round %q of kind \"report-writer\" has %s; it needs exactly one: one assign to one participant, without for_each.", rd.Name, plan.Count(len(rd.Workers), "worker"))
 		}
 	}
 }

@@ -44,7 +44,7 @@ func (s *session) broken(err error) error {
 	if len(s.live) == 0 {
 		return err
 	}
-	return fmt.Errorf("%w\nnothing more is started; %d workers that were started go on. Continue with okstra apply %s, or end them with okstra stop %s", err, len(s.live), s.state.RunName, s.state.RunName)
+	return fmt.Errorf("%w\nnothing more is started; what was started goes on: %s. Continue with %s, or end it with %s", err, plan.Count(len(s.live), "worker"), s.next().apply(), s.next().verb("stop"))
 }
 
 // begin takes the run's lock and brings plan and record together. A nil

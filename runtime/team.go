@@ -85,7 +85,7 @@ func TeamDispatch(ctx context.Context, env Env, o DispatchOptions) (*DispatchRep
 			report.Workers = append(report.Workers, Dispatched{WorkerKey: key, Label: w.Label, InvocationRef: paths.InvocationRef(w.AssignmentRef, b.name, attempt),
 				Status: plan.StatusPlanned, PromptPath: files.Prompt(), ResultPath: files.Result()})
 		}
-		report.Outcome = s.outcome(0, fmt.Sprintf("%d workers of batch %s would start.", len(b.order), b.name))
+		report.Outcome = s.outcome(0, fmt.Sprintf("%s of batch %s would start.", plan.Count(len(b.order), "worker"), b.name))
 		return report, nil
 	}
 	if err := s.dispatchBatch(ctx, b); err != nil {
@@ -96,7 +96,7 @@ func TeamDispatch(ctx context.Context, env Env, o DispatchOptions) (*DispatchRep
 		report.Workers = append(report.Workers, Dispatched{WorkerKey: key, Label: d.ExecutionLabel, InvocationRef: d.InvocationRef, Status: d.Status, PaneID: d.PaneID,
 			PromptPath: absolute(run.Root, d.PromptPath), ResultPath: absolute(run.Root, d.ResultPath)})
 	}
-	report.Outcome = s.outcome(0, fmt.Sprintf("%d workers of batch %s are dispatched.", len(b.order), b.name), teamCommand("await", s.run))
+	report.Outcome = s.outcome(0, fmt.Sprintf("Batch %s is dispatched: %s.", b.name, plan.Count(len(b.order), "worker")), teamCommand("await", s.run))
 	return report, nil
 }
 

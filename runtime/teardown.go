@@ -68,7 +68,7 @@ func teardown(env Env, run paths.Run, force bool, report *TeardownReport) error 
 			names = append(names, f.d.WorkerKey)
 		}
 		if !force {
-			return &Refusal{What: fmt.Sprintf("%d workers of %s still run", len(names), run.Ref()), Moved: names,
+			return &Refusal{What: fmt.Sprintf("workers of %s still run", run.Ref()), Moved: names,
 				Remedy: "wait for them with okstra apply, end them with okstra stop, or use --force"}
 		}
 		if err := s.terminate(func(*record.Dispatch) bool { return true }); err != nil {

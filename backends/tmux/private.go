@@ -240,7 +240,7 @@ func (b *Backend) Sweep(ctx context.Context, keep []backends.Handle) ([]string, 
 	if err := waitServer(ctx, snap.server.pid, b.closeTimeout); err != nil {
 		return nil, err
 	}
-	ended := []string{fmt.Sprintf("tmux server %d at %s with %d panes of ended runs", snap.server.pid, socket, len(snap.panes))}
+	ended := []string{fmt.Sprintf("tmux server %d at %s with the panes of ended runs (%d)", snap.server.pid, socket, len(snap.panes))}
 	return ended, b.removeSocket(ctx)
 }
 

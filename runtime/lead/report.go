@@ -174,7 +174,7 @@ func findingsPart(s *converge.State) string {
 	if s.Ended == converge.Disabled {
 		fmt.Fprintf(&b, "Nothing was cross-verified: %s.\n\n", s.Why)
 	} else {
-		fmt.Fprintf(&b, "%d rounds; ended because %s.\n\n", len(s.Rounds), s.Why)
+		fmt.Fprintf(&b, "%s; ended because %s.\n\n", plan.Count(len(s.Rounds), "round"), s.Why)
 	}
 	if len(s.Findings) == 0 {
 		b.WriteString("No findings.\n")

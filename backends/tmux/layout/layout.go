@@ -64,12 +64,12 @@ func Beside(l Lead, p backends.Policy, n int) (fit int, why string) {
 	}
 	for fit < n && l.Column+fit < limit {
 		if smallest(l.Window.Rows, l.Column+fit+1, l.Borders) < p.MinRows {
-			return fit, fmt.Sprintf("%d workers beside the lead would have fewer than %d rows", l.Column+fit+1, p.MinRows)
+			return fit, fmt.Sprintf("%s beside the lead would have fewer than %d rows", workers(l.Column+fit+1), p.MinRows)
 		}
 		fit++
 	}
 	if fit < n {
-		why = fmt.Sprintf("%d workers stand beside the lead at most", limit)
+		why = fmt.Sprintf("at most %s may stand beside the lead", workers(limit))
 	}
 	return fit, why
 }

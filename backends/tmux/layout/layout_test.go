@@ -25,7 +25,7 @@ func TestBeside(t *testing.T) {
 	}{
 		"all fit":             {lead(200, 50), nil, 4, 4, ""},
 		"none asked":          {lead(200, 50), nil, 0, 0, ""},
-		"per window":          {lead(200, 50), nil, 6, 4, "4 workers stand beside the lead at most"},
+		"per window":          {lead(200, 50), nil, 6, 4, "at most 4 workers may stand beside the lead"},
 		"rows":                {lead(200, 26), nil, 4, 3, "fewer than 8 rows"},
 		"exactly enough rows": {lead(200, 35), nil, 4, 4, ""},
 		"narrow":              {lead(100, 50), nil, 1, 0, "39 wide"},
@@ -122,7 +122,7 @@ func TestDescribe(t *testing.T) {
 	got := Describe(&l, Size{200, 50}, "this tmux session", policy, 26)
 	want := []string{
 		"4 workers beside the lead in one column, each at least 79x11; the lead's side keeps 120 of 200 columns",
-		"22 workers in windows of okstra's own: 4 workers stand beside the lead at most",
+		"22 workers in windows of okstra's own: at most 4 workers may stand beside the lead",
 		"window 1 in this tmux session: 20 workers, 4 columns × 5 rows, each at least 49x8",
 		"window 2 in this tmux session: 2 workers, 1 column × 2 rows, each at least 200x23",
 	}

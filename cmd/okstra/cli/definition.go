@@ -10,6 +10,7 @@ import (
 	"github.com/okstra/okstra/cmd/okstra/view"
 	"github.com/okstra/okstra/lang"
 	"github.com/okstra/okstra/lang/catalog"
+	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/runtime/schema"
 )
 
@@ -92,14 +93,7 @@ func (s *session) validate(vars []lang.VarArg, runs []string) error {
 			return err
 		}
 	}
-	return s.view.Lines("The definition is valid: " + runCount(len(runs)) + ".")
-}
-
-func runCount(n int) string {
-	if n == 1 {
-		return "1 run"
-	}
-	return itoa(n) + " runs"
+	return s.view.Lines("The definition is valid: " + plan.Count(len(runs), "run") + ".")
 }
 
 func graphCommand() *command {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/mitchellh/go-wordwrap"
@@ -174,8 +173,6 @@ var environment = [][2]string{
 func environmentHelp() []string {
 	return append([]string{"Environment variables:"}, columns(environment)...)
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }
 
 // visible are the verbs that help and completion show.
 func visible() []*command {

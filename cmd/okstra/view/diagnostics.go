@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/okstra/okstra/lang"
+	"github.com/okstra/okstra/lang/plan"
 )
 
 // Diagnostic is one finding about a definition: the same facts for people and
@@ -163,13 +164,13 @@ func (d Diagnostics) lines(width int) []line {
 	if d.Errors+d.Warnings > 0 {
 		var l line
 		if d.Errors > 0 {
-			l = append(l, span{bad, count(d.Errors, "error")})
+			l = append(l, span{bad, plan.Count(d.Errors, "error")})
 		}
 		if d.Warnings > 0 {
 			if len(l) > 0 {
 				l = append(l, span{plain, ", "})
 			}
-			l = append(l, span{warn, count(d.Warnings, "warning")})
+			l = append(l, span{warn, plan.Count(d.Warnings, "warning")})
 		}
 		out = append(out, l)
 	}
@@ -217,12 +218,4 @@ func (s *Snippet) lines(st style, width int) []line {
 		{{faint, gutter}, {plain, code}},
 		{{faint, strings.Repeat(" ", 5) + " | "}, {plain, strings.Repeat(" ", columns(before))}, {st, carets}},
 	}
-}
-
-// count says "1 error", "2 errors".
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -126,7 +126,7 @@ func (v *View) Usage(r *runtime.UsageReport) error {
 func (v *View) Verified(r *verify.Report) error {
 	return v.show(r, func(width int) []line {
 		if r.Agree() {
-			return []line{{{good, "agrees"}, {plain, fmt.Sprintf("  %s: %s and %s derived again, and nothing differs", r.Run, count(r.Workers, "invocation"), count(r.Events, "event"))}}}
+			return []line{{{good, "agrees"}, {plain, fmt.Sprintf("  %s: %s and %s derived again, and nothing differs", r.Run, plan.Count(r.Workers, "invocation"), plan.Count(r.Events, "event"))}}}
 		}
 		var out []line
 		for _, d := range r.Disagreements {
@@ -134,7 +134,7 @@ func (v *View) Verified(r *verify.Report) error {
 			out = append(out, wrapped("recorded: "+d.Recorded, "  ", width, plain)...)
 			out = append(out, wrapped("found:    "+d.Found, "  ", width, bad)...)
 		}
-		return append(out, blank, line{{bad, fmt.Sprintf("%s disagrees with what is on disk in %s.", r.Run, count(len(r.Disagreements), "place"))}})
+		return append(out, blank, line{{bad, fmt.Sprintf("%s disagrees with what is on disk in %s.", r.Run, plan.Count(len(r.Disagreements), "place"))}})
 	})
 }
 

@@ -163,7 +163,7 @@ func roundHead(r *plan.Round) line {
 		text += " after " + strings.Join(r.After, ", ")
 	}
 	if c := r.Convergence; c != nil && c.Enabled {
-		text += fmt.Sprintf(", at most %s, %s", count(c.MaxRounds, "convergence round"), c.Mode)
+		text += fmt.Sprintf(", at most %s, %s", plan.Count(c.MaxRounds, "convergence round"), c.Mode)
 		if c.Adversarial {
 			text += ", adversarial"
 		}
@@ -183,7 +183,7 @@ func roundHead(r *plan.Round) line {
 		}
 	}
 	if n := len(r.Workers); n > 0 {
-		text += ", " + count(n, "worker")
+		text += ", " + plan.Count(n, "worker")
 		if r.Parallelism > 0 && r.Parallelism < n {
 			text += fmt.Sprintf(", %d at a time", r.Parallelism)
 		}
@@ -252,7 +252,7 @@ func position(p plan.Position) string {
 func budget(b *plan.Budget) string {
 	var parts []string
 	if b.Dispatches != nil {
-		parts = append(parts, count(*b.Dispatches, "start"))
+		parts = append(parts, plan.Count(*b.Dispatches, "start"))
 	}
 	if b.Wall != nil {
 		parts = append(parts, duration(b.Wall.D()))
@@ -267,7 +267,7 @@ func budget(b *plan.Budget) string {
 }
 
 func worst(w plan.WorstCase) string {
-	parts := []string{count(w.Starts, "start"), duration(w.Wall.D())}
+	parts := []string{plan.Count(w.Starts, "start"), duration(w.Wall.D())}
 	if w.Tokens != nil {
 		parts = append(parts, thousands(*w.Tokens)+" tokens")
 	} else {
