@@ -138,7 +138,7 @@ func (s *session) batchFromKeys(o DispatchOptions) (*batch, error) {
 	for _, name := range o.Workers {
 		r, w := s.named(name)
 		if w == nil {
-			return nil, &Refusal{What: fmt.Sprintf("no worker %q in this run", name), Remedy: "its workers are " + strings.Join(s.allKeys(), ", ")}
+			return nil, &Refusal{What: fmt.Sprintf("no worker %q in this run", name), Remedy: "there are " + plan.Some(plan.NearestFirst(name, s.allKeys()))}
 		}
 		rounds, workers = append(rounds, r), append(workers, w)
 		members = append(members, jobs.Member{Key: w.Key, Label: w.Label, Role: w.Role})

@@ -13,8 +13,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/agext/levenshtein"
-
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/lang/plan/paths"
 	"github.com/okstra/okstra/runtime/record"
@@ -197,23 +195,11 @@ func worker(st *record.State, name string) ([]*record.Dispatch, error) {
 		}
 		return out, nil
 	case len(meant) > 1:
-		return nil, fmt.Errorf("%q means several workers; say which: %s", name, some(slices.Sorted(maps.Keys(meant))))
+		return nil, fmt.Errorf("%q means several workers; say which: %s", name, plan.Some(slices.Sorted(maps.Keys(meant))))
 	case len(known) == 0:
 		return nil, errors.New("the run has no workers yet")
 	}
-	slices.SortStableFunc(known, func(a, b string) int {
-		return cmp.Compare(levenshtein.Distance(name, a, nil), levenshtein.Distance(name, b, nil))
-	})
-	return nil, fmt.Errorf("no worker %q is recorded; there are %s", name, some(known))
-}
-
-// some lists names, and says how many more there are.
-func some(names []string) string {
-	const most = 5
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	return nil, fmt.Errorf("no worker %q is recorded; there are %s", name, plan.Some(plan.NearestFirst(name, known)))
 }
 
 // recordedWorker is worker, for a run whose plan may name workers that were not

@@ -185,7 +185,7 @@ func (s *session) rosterV1(o DispatchOptions) ([]byte, error) {
 		for _, id := range o.Workers {
 			i := slices.IndexFunc(s.manifest.Workers, func(w lead.WorkerV1) bool { return w.WorkerID == id })
 			if i < 0 {
-				return nil, &Refusal{What: fmt.Sprintf("no worker %q in this run", id), Remedy: "its workers are " + strings.Join(idsV1(s.manifest.Workers), ", ")}
+				return nil, &Refusal{What: fmt.Sprintf("no worker %q in this run", id), Remedy: "there are " + plan.Some(plan.NearestFirst(id, idsV1(s.manifest.Workers)))}
 			}
 			chosen = append(chosen, s.manifest.Workers[i])
 		}

@@ -329,7 +329,7 @@ func (p *Plan) resolve(names []string) (map[string]bool, error) {
 					known = append(known, w.Key)
 				}
 			}
-			return nil, fmt.Errorf("no worker %q in run %s; its workers are %s", name, p.Run.Name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("run %s has no worker %q; there are %s", p.Run.Name, name, Some(NearestFirst(name, known)))
 		}
 	}
 	return set, nil

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/Masterminds/semver/v3"
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/pflag"
@@ -242,6 +243,16 @@ func TestSignals(t *testing.T) {
 	}
 }
 
+// TestRelease: required_version is compared with a semantic version.
+func TestRelease(t *testing.T) {
+	if _, err := semver.StrictNewVersion(release); err != nil {
+		t.Errorf("release %q: %v", release, err)
+	}
+	if got := buildVersion().Version; got != release {
+		t.Errorf("okstra version says %q, and the release is %q", got, release)
+	}
+}
+
 func TestPlanFileOperand(t *testing.T) {
 	for operand, want := range map[string]bool{
 		"": false, "review": false, "Re_view-2": false, "review@005": false, "review@x": false, "a@b.json": true,
@@ -301,22 +312,6 @@ func TestAgain(t *testing.T) {
 	s.globals = &globals{dir: "/work"}
 	if diff := cmp.Diff([]string{"/work/p.json"}, s.again("/work/p.json", p, nil)); diff != "" {
 		t.Error(diff)
-	}
-}
-
-// TestSomeOf: of many names a few are shown, and how many there are.
-func TestSomeOf(t *testing.T) {
-	var many []string
-	for i := range 200 {
-		many = append(many, fmt.Sprintf("worker-%03d", i))
-	}
-	for given, want := range map[string]string{
-		"worker-01x": `; did you mean "worker-010"?`,
-		"zzzz":       "; there are 200, such as worker-000, worker-001, worker-002",
-	} {
-		if got := someOf(given, many); got != want {
-			t.Errorf("%q: %q, want %q", given, got, want)
-		}
 	}
 }
 

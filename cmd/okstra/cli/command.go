@@ -170,18 +170,6 @@ func didYouMean(given string, candidates []string) string {
 	return ""
 }
 
-// someOf suggests the nearest name, or says how many there are and shows a few.
-func someOf(given string, candidates []string) string {
-	if hint := didYouMean(given, candidates); hint != "" {
-		return hint
-	}
-	const few = 3
-	if len(candidates) <= few {
-		return "; there are " + strings.Join(candidates, ", ")
-	}
-	return fmt.Sprintf("; there are %d, such as %s", len(candidates), strings.Join(candidates[:few], ", "))
-}
-
 // count checks the number of operands.
 func (c *command) count(n int) error {
 	least, most := 0, len(c.operands)

@@ -183,9 +183,9 @@ func planWorker(p *plan.Plan, name string) (*plan.Round, *plan.Worker, error) {
 	case len(same) == 1:
 		return round, worker, nil
 	case len(same) > 1:
-		return nil, nil, usage(nil, "%q means several workers; say which: %s", name, strings.Join(same, ", "))
+		return nil, nil, usage(nil, "%q means several workers; say which: %s", name, plan.Some(same))
 	case len(all) == 0:
 		return nil, nil, usage(nil, "run %s has no workers", p.Run.Name)
 	}
-	return nil, nil, usage(nil, "run %s has no worker %q%s", p.Run.Name, name, someOf(name, all))
+	return nil, nil, usage(nil, "run %s has no worker %q; there are %s", p.Run.Name, name, plan.Some(plan.NearestFirst(name, all)))
 }
