@@ -153,7 +153,7 @@ func begin(ctx context.Context, env Env, o ApplyOptions) (*session, *Outcome, er
 		if st, err = create(env, run, p, backend, leadRuntimeOf(p)); err != nil {
 			return nil, nil, err
 		}
-		closeEarlier(env, run)
+		closeEarlier(ctx, env, run)
 	} else if err := goOn(run, st, p, backend, mixed); err != nil {
 		return nil, nil, err
 	}

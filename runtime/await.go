@@ -38,6 +38,9 @@ func TeamAwait(ctx context.Context, env Env, o TeamOptions, timeout time.Duratio
 		wait, cancel = context.WithTimeoutCause(ctx, timeout, errAwaitTimeout)
 		defer cancel()
 	}
+	if err := s.bringUp(); err != nil {
+		return nil, err
+	}
 	s.heartbeat, s.beat = o.Heartbeat, o.Beat
 	for _, name := range s.openBatches() {
 		work, err := s.workOf(name)

@@ -29,7 +29,7 @@ func (s *session) reconcile() error {
 			return err
 		}
 	}
-	if err := s.settleAll(nil); err != nil {
+	if err := s.settleAll(context.Background(), nil); err != nil {
 		return err
 	}
 	if err := s.restoreEvents(); err != nil {
@@ -103,10 +103,13 @@ func (s *session) replan(d *record.Dispatch) {
 }
 
 // settleAll waits until what is being settled is in the record: all of it, or
-// all that wanted names.
-func (s *session) settleAll(wanted func(*record.Dispatch) bool) error {
+// all that wanted names. When ctx ends it leaves what is not settled yet to the
+// next runner.
+func (s *session) settleAll(ctx context.Context, wanted func(*record.Dispatch) bool) error {
 	for s.running > 0 || s.anyLive(wanted) {
 		select {
+		case <-ctx.Done():
+			return errors.Join(s.commit(), interruptible(ctx))
 		case m := <-s.messages:
 			s.take(m)
 		case path := <-s.watch.Changed():
@@ -135,7 +138,7 @@ func (s *session) anyLive(wanted func(*record.Dispatch) bool) bool {
 }
 
 // terminate ends the workers that wanted names and waits for their sidecars.
-func (s *session) terminate(wanted func(*record.Dispatch) bool) error {
+func (s *session) terminate(ctx context.Context, wanted func(*record.Dispatch) bool) error {
 	for path, f := range s.live {
 		if !wanted(f.d) {
 			continue
@@ -144,7 +147,7 @@ func (s *session) terminate(wanted func(*record.Dispatch) bool) error {
 			return err
 		}
 	}
-	return s.settleAll(wanted)
+	return s.settleAll(ctx, wanted)
 }
 
 // askToEnd asks the supervisor of an attempt to end it: by TERM, which it

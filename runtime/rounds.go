@@ -15,7 +15,7 @@ import (
 // carryOut brings every round of the plan to its end, in order, as far as
 // gates, limits and failures let it.
 func (s *session) carryOut(ctx context.Context) (*Outcome, error) {
-	if err := s.settleDifference(); err != nil {
+	if err := s.settleDifference(ctx); err != nil {
 		return nil, err
 	}
 	for i := range s.plan.Rounds {
@@ -80,7 +80,7 @@ func (s *session) waitsForApproval(r *plan.Round) *Outcome {
 // settleDifference computes what is to be done now that the record is up to
 // date, ends what still runs but is wanted no more, and marks what no longer
 // counts.
-func (s *session) settleDifference() error {
+func (s *session) settleDifference(ctx context.Context) error {
 	rec, err := observe(s.run, s.state)
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func (s *session) settleDifference() error {
 	if err := s.tellRedos(); err != nil {
 		return err
 	}
-	if err := s.terminate(unwanted); err != nil {
+	if err := s.terminate(ctx, unwanted); err != nil {
 		return err
 	}
 	for _, d := range s.state.WorkerDispatches {

@@ -45,7 +45,7 @@ func Stop(ctx context.Context, env Env, sel Selector, progress Progress) (*Outco
 	if err := s.reconcile(); err != nil {
 		return nil, err
 	}
-	if err := s.terminate(func(*record.Dispatch) bool { return true }); err != nil {
+	if err := s.terminate(ctx, func(*record.Dispatch) bool { return true }); err != nil {
 		return nil, err
 	}
 	for i := range s.plan.Rounds {

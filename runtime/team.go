@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/okstra/okstra/runtime/durable"
 	"github.com/okstra/okstra/runtime/jobs"
 	"github.com/okstra/okstra/runtime/lead"
+	"github.com/okstra/okstra/runtime/record"
 )
 
 // TeamOptions name the run that a lead's command is about.
@@ -70,6 +72,20 @@ func TeamDispatch(ctx context.Context, env Env, o DispatchOptions) (*DispatchRep
 		return nil, err
 	}
 	defer s.close()
+	if !o.DryRun {
+		if !s.onItsWay() {
+			// The record is the truth already: what is refused is refused before
+			// anything is written.
+			look := o
+			look.DryRun = true
+			if _, _, err := s.batchOf(ctx, look); err != nil {
+				return nil, err
+			}
+		}
+		if err := s.bringUp(); err != nil {
+			return nil, err
+		}
+	}
 	b, out, err := s.batchOf(ctx, o)
 	if err != nil {
 		return nil, err
@@ -95,6 +111,10 @@ func TeamDispatch(ctx context.Context, env Env, o DispatchOptions) (*DispatchRep
 		d := s.state.Latest(key)
 		report.Workers = append(report.Workers, Dispatched{WorkerKey: key, Label: d.ExecutionLabel, InvocationRef: d.InvocationRef, Status: d.Status, PaneID: d.PaneID,
 			PromptPath: absolute(run.Root, d.PromptPath), ResultPath: absolute(run.Root, d.ResultPath)})
+	}
+	if s.exhausted {
+		report.Outcome = s.outcome(3, fmt.Sprintf("The budget allows no further start; of batch %s some workers wait.", b.name), teamCommand("await", s.run))
+		return report, nil
 	}
 	report.Outcome = s.outcome(0, fmt.Sprintf("Batch %s is dispatched: %s.", b.name, plan.Count(len(b.order), "worker")), teamCommand("await", s.run))
 	return report, nil
@@ -185,18 +205,35 @@ func (o TeamOptions) take(env Env, run paths.Run, m *lead.Manifest, dry bool) (*
 		s.close()
 		return nil, &Refusal{What: fmt.Sprintf("run %s is finished (%s)", run.Ref(), s.state.Ended), Remedy: "start another with okstra apply --new " + s.state.RunName}
 	}
-	if dry || unrecorded {
-		return s, nil
+	return s, nil
+}
+
+// onItsWay reports whether the record holds attempts of which only the disk
+// tells what became of them.
+func (s *session) onItsWay() bool {
+	return slices.ContainsFunc(s.state.WorkerDispatches, func(d *record.Dispatch) bool {
+		return d.Status == plan.StatusSpawning || d.Status == plan.StatusRunning
+	})
+}
+
+// bringUp brings the record up to what is on disk, for a command that goes on
+// with the run. A stop that is still at work is not undone.
+func (s *session) bringUp() error {
+	if s.manifest.Identity() == 1 && !exists(s.run.TeamState()) {
+		return nil // nothing is recorded yet
 	}
-	if err := os.Remove(run.Stop()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.close()
-		return nil, fmt.Errorf("remove the request to stop: %w", err)
+	if exists(s.run.Stop()) {
+		if s.onItsWay() {
+			return &Refusal{What: fmt.Sprintf("run %s is being stopped", s.run.Ref()), Remedy: "wait for okstra stop to end, then give the command again"}
+		}
+		if err := os.Remove(s.run.Stop()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove the request to stop: %w", err)
+		}
 	}
 	if err := s.reconcile(); err != nil {
-		s.close()
-		return nil, err
+		return err
 	}
-	return s, s.weighAll()
+	return s.weighAll()
 }
 
 // weighAll finds the verdicts that already block the work.

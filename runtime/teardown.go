@@ -19,7 +19,7 @@ func Teardown(ctx context.Context, env Env, sel Selector, force bool) (*Teardown
 		return nil, err
 	}
 	report := &TeardownReport{Closed: []string{}, Ended: []string{}, Left: []string{}}
-	if err := teardown(env, run, force, report); err != nil {
+	if err := teardown(ctx, env, run, force, report); err != nil {
 		return nil, err
 	}
 	return report, sweep(ctx, env, run.Root, report)
@@ -42,14 +42,14 @@ func TeardownAll(ctx context.Context, env Env, projectRoot string) (*TeardownRep
 		if !behind(run, st) || driven(run) {
 			continue
 		}
-		if err := teardown(env, run, false, report); err != nil {
+		if err := teardown(ctx, env, run, false, report); err != nil {
 			report.Left = append(report.Left, fmt.Sprintf("%s: %v", run.Ref(), err))
 		}
 	}
 	return report, sweep(ctx, env, projectRoot, report)
 }
 
-func teardown(env Env, run paths.Run, force bool, report *TeardownReport) error {
+func teardown(ctx context.Context, env Env, run paths.Run, force bool, report *TeardownReport) error {
 	lock, err := acquire(run)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func teardown(env Env, run paths.Run, force bool, report *TeardownReport) error 
 			return &Refusal{What: fmt.Sprintf("workers of %s still run", run.Ref()), Moved: names,
 				Remedy: "wait for them with okstra apply, end them with okstra stop, or use --force"}
 		}
-		if err := s.terminate(func(*record.Dispatch) bool { return true }); err != nil {
+		if err := s.terminate(ctx, func(*record.Dispatch) bool { return true }); err != nil {
 			return err
 		}
 		report.Ended = append(report.Ended, names...)
@@ -85,7 +85,7 @@ func teardown(env Env, run paths.Run, force bool, report *TeardownReport) error 
 	if s.closePanes(open) > 0 {
 		s.retract()
 	}
-	if err := s.settleAll(nil); err != nil {
+	if err := s.settleAll(ctx, nil); err != nil {
 		return err
 	}
 	for _, d := range open {
@@ -122,7 +122,7 @@ func behind(run paths.Run, st *record.State) bool {
 // screen, so that a new one gets their space: the panes of a run stay until the
 // next round starts, and this is the next. What cannot be closed stays for
 // teardown, which says why.
-func closeEarlier(env Env, run paths.Run) {
+func closeEarlier(ctx context.Context, env Env, run paths.Run) {
 	all, err := recorded(run.Root)
 	if err != nil {
 		return
@@ -135,7 +135,7 @@ func closeEarlier(env Env, run paths.Run) {
 		if err != nil || !slices.ContainsFunc(st.WorkerDispatches, onScreen) {
 			continue
 		}
-		_ = teardown(env, old, false, &TeardownReport{})
+		_ = teardown(ctx, env, old, false, &TeardownReport{})
 	}
 }
 
