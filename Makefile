@@ -3,7 +3,9 @@ GO      ?= go
 PREFIX  ?= /usr/local
 DESTDIR ?=
 FUZZTIME ?= 10s
-LDFLAGS := -s -w
+# What is built: the version itself stands in cmd/okstra/cli/version.go.
+REVISION ?= $(shell git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null)
+LDFLAGS := -s -w -X github.com/okstra/okstra/cmd/okstra/cli.revision=$(REVISION)
 
 .PHONY: help
 help: ## show this list

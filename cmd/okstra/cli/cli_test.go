@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/okstra/okstra/backends"
+	"github.com/okstra/okstra/cmd/okstra/view"
 	"github.com/okstra/okstra/lang"
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/runtime"
@@ -250,6 +251,17 @@ func TestRelease(t *testing.T) {
 	}
 	if got := buildVersion().Version; got != release {
 		t.Errorf("okstra version says %q, and the release is %q", got, release)
+	}
+	defer func(old string) { revision = old }(revision)
+	for given, want := range map[string]view.Version{
+		"39a434e":       {Revision: "39a434e"},
+		"39a434e-dirty": {Revision: "39a434e", Modified: true},
+	} {
+		revision = given
+		got := buildVersion()
+		if got.Version != release || got.Revision != want.Revision || got.Modified != want.Modified {
+			t.Errorf("revision %q: %+v", given, got)
+		}
 	}
 }
 

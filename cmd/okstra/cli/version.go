@@ -4,6 +4,7 @@ import (
 	"context"
 	goruntime "runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -13,6 +14,10 @@ import (
 // release is okstra's semantic version, however it was built; what it was built
 // from is the revision. required_version is compared with it.
 const release = "0.1.0"
+
+// revision is the commit that make built from, with "-dirty" after it where the
+// tree had changes. Without make the Go tool stamps the same into the program.
+var revision string
 
 func versionCommand() *command {
 	return &command{
@@ -30,7 +35,8 @@ okstra version --json`,
 
 func buildVersion() view.Version {
 	v := view.Version{Version: release, Go: goruntime.Version(), Platform: goruntime.GOOS + "/" + goruntime.GOARCH}
-	if info, ok := debug.ReadBuildInfo(); ok {
+	v.Revision, v.Modified = strings.CutSuffix(revision, "-dirty")
+	if info, ok := debug.ReadBuildInfo(); ok && revision == "" {
 		for _, s := range info.Settings {
 			switch s.Key {
 			case "vcs.revision":

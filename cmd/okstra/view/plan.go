@@ -87,8 +87,8 @@ func planLines(p *plan.Plan, width int) []line {
 		out = append(out, section("Changed since the last apply", p.Difference.Changed)...)
 	}
 	out = append(out, section("Notes", append(slices.Clone(p.Observed.Notes), p.Difference.Notes...))...)
-	out = append(out, otherBackends(p)...)
 	if p.Difference.Work() {
+		out = append(out, otherBackends(p)...)
 		out = append(out, blank, plainLine("At worst from here on: "+worst(p.WorstCase)+"."))
 	}
 	if p.Difference.Summary != "" {

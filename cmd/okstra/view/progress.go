@@ -191,7 +191,7 @@ func (w *Watch) changes(s *runtime.RunStatus, now time.Time) error {
 	for _, r := range s.Rounds {
 		note("round/"+r.Name, roundText(r), roundTime(s, r), line{{plain, "round " + r.Name + "  "}, {roundStyle(r.State), roundText(r)}})
 	}
-	if s.Waiting != "" {
+	if s.Waiting != "" && !answered(s) {
 		note("waiting", s.Waiting, nil, line{{warn, "waits for " + s.Waiting}})
 	} else {
 		delete(w.last, "waiting")

@@ -31,10 +31,11 @@ func (v *View) Status(s *runtime.RunStatus, now time.Time) error {
 	return v.show(s, func(width int) []line { return v.statusLines(s, now, width, true) })
 }
 
-// statusLines tells what is waited for only where nothing else does.
+// statusLines shows a run; waiting says whether to tell what is waited for,
+// which nothing else on the screen does then.
 func (v *View) statusLines(s *runtime.RunStatus, now time.Time, width int, waiting bool) []line {
 	out := []line{{{strong, s.Ref}, {plain, "  run " + s.RunName + " on " + s.Backend + ", "}, runState(s)}}
-	if s.Waiting != "" && waiting {
+	if s.Waiting != "" && waiting && !answered(s) {
 		out = append(out, line{{warn, "  waits for " + s.Waiting}})
 	}
 	for _, r := range s.Rounds {
@@ -63,6 +64,11 @@ func roundText(r runtime.RoundStatus) string {
 		return r.Approval
 	}
 	return r.State
+}
+
+// answered reports whether an answer lies there that no runner has taken.
+func answered(s *runtime.RunStatus) bool {
+	return slices.ContainsFunc(s.Rounds, func(r runtime.RoundStatus) bool { return r.Answered })
 }
 
 // gateText is how the gate of a round was answered.
@@ -143,7 +149,7 @@ func runState(s *runtime.RunStatus) span {
 		return span{bad, s.Ended}
 	case s.Driven:
 		return span{info, "being driven"}
-	case slices.ContainsFunc(s.Rounds, func(r runtime.RoundStatus) bool { return r.Answered }):
+	case answered(s):
 		return span{warn, "answered, okstra apply goes on"}
 	case s.Waiting != "":
 		return span{warn, "waiting"}
