@@ -72,6 +72,10 @@ func TeamDispatch(ctx context.Context, env Env, o DispatchOptions) (*DispatchRep
 		return nil, err
 	}
 	defer s.close()
+	// A verdict that blocks decides what may begin, for a first look too.
+	if err := s.weighAll(); err != nil {
+		return nil, err
+	}
 	if !o.DryRun {
 		if !s.onItsWay() {
 			// The record is the truth already: what is refused is refused before
