@@ -105,6 +105,12 @@ func begin(ctx context.Context, env Env, o ApplyOptions) (*session, *Outcome, er
 			return begin(ctx, env, o)
 		}
 	}
+	for isNew && leftovers(run, p) {
+		// Records that somebody removed left files of that number behind; what an
+		// old attempt wrote must never settle a new one.
+		run.Seq++
+		p.State.Seq = run.Seq
+	}
 	lock, err := acquire(run)
 	if err != nil {
 		return nil, nil, err
@@ -235,6 +241,20 @@ func leadRuntimeOf(p *plan.Plan) string {
 		return p.Run.Lead.Runtime
 	}
 	return "external"
+}
+
+// leftovers reports whether files of a run's first attempts lie there though
+// nothing is recorded of it.
+func leftovers(run paths.Run, p *plan.Plan) bool {
+	for i := range p.Rounds {
+		r := &p.Rounds[i]
+		for j := range r.Workers {
+			if exists(attemptFiles(run, &r.Workers[j], paths.FirstBatch(r), 1).Status()) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // nothing is the outcome of a finished run that nothing changed for.

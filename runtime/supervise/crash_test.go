@@ -56,6 +56,7 @@ func drive(r *rig, crashAt string) (status string, starts int) {
 }
 
 func TestCrashAtEveryPoint(t *testing.T) {
+	t.Parallel()
 	// Points before start lose nothing; between start and the terminal write
 	// the attempt is lost; after it everything stands.
 	started := map[string]string{}
@@ -112,10 +113,9 @@ func TestCrashAtEveryPoint(t *testing.T) {
 
 // TestNobodyIsLost judges in a tight loop while supervisors start and end.
 func TestNobodyIsLost(t *testing.T) {
-	attempts := 200
-	if testing.Short() {
-		attempts = 40
-	}
+	// That many are enough here: the runtime's own test of readers does it with
+	// two hundred workers of a whole run.
+	const attempts = 40
 	const beside = 8
 	todo := make(chan *rig)
 	var runs sync.WaitGroup

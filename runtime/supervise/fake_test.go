@@ -3,6 +3,7 @@ package supervise_test
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -36,6 +37,10 @@ func TestMain(m *testing.M) {
 			act(step)
 		}
 		os.Exit(0)
+	}
+	// Most of these tests wait for other processes.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }

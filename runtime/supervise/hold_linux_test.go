@@ -10,6 +10,7 @@ import (
 // TestUnheard sends HUP right before the supervisor stops listening: it must be
 // told, every time. Sent to the own thread, it is taken before Tgkill returns.
 func TestUnheard(t *testing.T) {
+	t.Parallel()
 	goruntime.LockOSThread()
 	defer goruntime.UnlockOSThread()
 	for i := range 2000 {

@@ -12,6 +12,7 @@ import (
 )
 
 func TestSplitParts(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ name, text, result, parts string }{
 		{"nothing", "", "", ""},
 		{"result only", "a\nb", "a\nb", ""},
@@ -36,6 +37,7 @@ func TestSplitParts(t *testing.T) {
 }
 
 func TestUnfence(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{
 		"{}": "{}", "```json\n{}\n```\n": "{}\n", "\n```\n[1]\n```": "[1]\n", "```": "```", "```json {}```": "```json {}```",
 	} {
@@ -46,6 +48,7 @@ func TestUnfence(t *testing.T) {
 }
 
 func TestRedact(t *testing.T) {
+	t.Parallel()
 	env := []string{"PATH=/usr/bin", "API_KEY=abcdef123", "TOKEN=1", "HOME=/home/someone"}
 	for in, want := range map[string]string{
 		"key abcdef123 failed":                 "key [redacted] failed",
@@ -65,6 +68,7 @@ func TestRedact(t *testing.T) {
 }
 
 func TestCut(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{"short": "short", "0123456789": "0123456789", "0123456789a": "0123456…", "0123456ü89": "0123456…"} {
 		if got := cut(in, 10); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
@@ -73,6 +77,7 @@ func TestCut(t *testing.T) {
 }
 
 func TestTail(t *testing.T) {
+	t.Parallel()
 	tl := tail{max: 5}
 	for _, s := range []string{"ab", "cd", "efg", "", "h", "123456789"} {
 		tl.add([]byte(s))
@@ -127,6 +132,7 @@ func FuzzLines(f *testing.F) {
 
 // TestTheLargestSidecarFits fills every bounded member of a terminal sidecar.
 func TestTheLargestSidecarFits(t *testing.T) {
+	t.Parallel()
 	s := &supervisor{rec: &launch.Record{}}
 	for i := range 2 * maxNotes {
 		s.note("%d %s", i, strings.Repeat("\"", 2*maxNote))
@@ -147,6 +153,7 @@ func TestTheLargestSidecarFits(t *testing.T) {
 }
 
 func TestTmuxSocket(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{"/tmp/a,b/default,123,0": "/tmp/a,b/default", "": "", "x": "x"} {
 		if got := tmuxSocket(in); got != want {
 			t.Errorf("%q: %q", in, got)

@@ -24,6 +24,7 @@ const (
 )
 
 func TestEndings(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name   string
 		steps  []string
@@ -144,6 +145,7 @@ func TestEndings(t *testing.T) {
 }
 
 func TestResultsFromStdout(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, `say:the result\n=== okstra:audit ===\nthe audit\n=== okstra:emit ===\n`+"```json"+`\n{"a":1}\n`+"```"+`\n=== okstra:table ===\na,b\n=== okstra:extra ===\nx`)
 	dir := filepath.Join(r.dir, "worker-results")
 	r.rec.Result = plan.ResultStdout
@@ -170,6 +172,7 @@ func TestResultsFromStdout(t *testing.T) {
 }
 
 func TestMissingPartIsNoResult(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "say:the result")
 	r.rec.Result = plan.ResultStdout
 	r.rec.Audit, r.rec.Paths.Audit = true, filepath.Join(r.dir, "audit.md")
@@ -179,6 +182,7 @@ func TestMissingPartIsNoResult(t *testing.T) {
 }
 
 func TestFailedWorkerLeavesNoResultFromStdout(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "say:half of it", "exit:1")
 	r.rec.Result = plan.ResultStdout
 	s := r.run()
@@ -188,6 +192,7 @@ func TestFailedWorkerLeavesNoResultFromStdout(t *testing.T) {
 }
 
 func TestHangAfterStdoutResult(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "say:all of it", "close-stdio", "hang")
 	r.rec.Result = plan.ResultStdout
 	s := r.run()
@@ -197,6 +202,7 @@ func TestHangAfterStdoutResult(t *testing.T) {
 }
 
 func TestReportWriterGetsItsPointer(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "result:the narrative")
 	r.rec.Report = true
 	r.rec.Paths.Result = filepath.Join(r.dir, "reports", "narrative.md")
@@ -211,6 +217,7 @@ func TestReportWriterGetsItsPointer(t *testing.T) {
 }
 
 func TestPromptOnStdin(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "read-all:got", "result:fine")
 	prompt := bytes.Repeat([]byte("prompt ☂ %;#(x)\n"), 1<<20/18)
 	must(os.WriteFile(r.rec.Paths.Prompt, prompt, 0o600))
@@ -224,6 +231,7 @@ func TestPromptOnStdin(t *testing.T) {
 }
 
 func TestLargePromptThatNobodyReads(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "result:fine")
 	must(os.WriteFile(r.rec.Paths.Prompt, make([]byte, 1<<20), 0o600))
 	r.rec.Stdin = launch.StdinPrompt
@@ -233,6 +241,7 @@ func TestLargePromptThatNobodyReads(t *testing.T) {
 }
 
 func TestStdinIsEmptyWithoutPrompt(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "read-all:got", "result:fine")
 	if got := r.verdict(r.run()); got != "completed" || r.read(filepath.Join(r.dir, "got")) != "" {
 		t.Fatal(got)
@@ -240,6 +249,7 @@ func TestStdinIsEmptyWithoutPrompt(t *testing.T) {
 }
 
 func TestEnvironment(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "env:env", "result:fine")
 	r.env = []string{"OKSTRA_CLAIM=another", "ODD=a=b c"}
 	s := r.run()
@@ -259,6 +269,7 @@ func TestEnvironment(t *testing.T) {
 }
 
 func TestFlood(t *testing.T) {
+	t.Parallel()
 	const mib = 50
 	r := newRig(t, fmt.Sprintf("flood:%d", mib), "result:fine")
 	begun := time.Now()
@@ -274,6 +285,7 @@ func TestFlood(t *testing.T) {
 }
 
 func TestSecondSupervisorIsRefused(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "say:x", "hang")
 	r.start()
 	r.release()
@@ -299,6 +311,7 @@ func TestSecondSupervisorIsRefused(t *testing.T) {
 }
 
 func TestAtTheGate(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name string
 		do   func(*rig, *sidecar.Status)
@@ -348,6 +361,7 @@ func TestAtTheGate(t *testing.T) {
 }
 
 func TestIntIsIgnored(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "say:x", "hang")
 	r.start()
 	r.release()
@@ -363,6 +377,7 @@ func TestIntIsIgnored(t *testing.T) {
 }
 
 func TestHold(t *testing.T) {
+	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
@@ -399,6 +414,7 @@ func TestHold(t *testing.T) {
 }
 
 func TestKilledSupervisorIsLost(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "escapee:hang", "say:x", "hang")
 	r.start()
 	r.release()

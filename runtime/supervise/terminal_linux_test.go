@@ -92,6 +92,7 @@ func (p *pane) gate() {
 }
 
 func TestOnATerminal(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "no-tty", "say:hello \x1b]2;evil\x07there", "err:a warning", "result:fine")
 	r.rec.Hold = true
 	p := newPane(r)
@@ -122,6 +123,7 @@ func TestOnATerminal(t *testing.T) {
 }
 
 func TestPaneIsClosedWhileTheWorkerRuns(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "say:working", "hang")
 	r.rec.Hold = true
 	p := newPane(r)
@@ -135,6 +137,7 @@ func TestPaneIsClosedWhileTheWorkerRuns(t *testing.T) {
 }
 
 func TestFloodOnATerminalThatNobodyReads(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "flood:20", "result:fine")
 	p := newPane(r)
 	// The user stopped the screen.
@@ -148,6 +151,7 @@ func TestFloodOnATerminalThatNobodyReads(t *testing.T) {
 }
 
 func TestFloodShowsItsTail(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "flood:50", "say:the very last line", "result:fine")
 	p := newPane(r)
 	p.gate()
@@ -211,6 +215,7 @@ func TestFullDisk(t *testing.T) {
 
 // TestTerminalWriteIsRepeated makes the folder of the sidecar vanish for a while.
 func TestTerminalWriteIsRepeated(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "say:x", "hang")
 	r.start()
 	r.release()
@@ -240,6 +245,7 @@ func TestTerminalWriteIsRepeated(t *testing.T) {
 }
 
 func TestSilentToolCallIsNotIdle(t *testing.T) {
+	t.Parallel()
 	const call = `{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"make"}}]}}`
 	const answer = `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"ok"}]}}`
 	const last = `{"type":"result","subtype":"success","is_error":false,"result":"all fine","usage":{"input_tokens":3,"output_tokens":4}}`
@@ -268,6 +274,7 @@ func TestSilentToolCallIsNotIdle(t *testing.T) {
 }
 
 func TestErrorRecordWithExitCodeZero(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, `say:{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"rate limit"}`, "result:looks fine")
 	r.rec.Output = plan.OutputClaudeStream
 	s := r.run()
@@ -277,6 +284,7 @@ func TestErrorRecordWithExitCodeZero(t *testing.T) {
 }
 
 func TestReadOnlyCheck(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		steps []string
 		want  string
