@@ -71,7 +71,7 @@ func begin(ctx context.Context, env Env, o ApplyOptions) (*session, *Outcome, er
 	}
 	if p.Difference.Finished {
 		run.Seq = p.State.Seq
-		return nil, nothing(run, rec, p), nil
+		return nil, nothing(run, rec, p), completeEvents(env, run)
 	}
 	run.Seq = p.State.Seq
 	isNew := p.State.New
@@ -80,6 +80,12 @@ func begin(ctx context.Context, env Env, o ApplyOptions) (*session, *Outcome, er
 		// Either this very plan made the run and was interrupted, or somebody
 		// else was faster: the state tells, under the lock.
 		isNew = false
+	}
+	if o.Saved && isNew {
+		// Refused here, nothing is written; it is judged again under the lock.
+		if err := stale(o, p, nil, saved, true); err != nil {
+			return nil, nil, err
+		}
 	}
 	var seq *durable.Lock
 	if isNew {
@@ -257,6 +263,28 @@ func leftovers(run paths.Run, p *plan.Plan) bool {
 	return false
 }
 
+// completeEvents appends what a crash after the last state of a run kept back.
+// Whoever holds the run does that itself.
+func completeEvents(env Env, run paths.Run) error {
+	lock, err := acquire(run)
+	if errors.Is(err, ErrHeld) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	st, err := record.Load(run.TeamState())
+	if err != nil {
+		return err
+	}
+	p, err := loadPlan(run, st)
+	if err != nil {
+		return err
+	}
+	return restoreEvents(env, run, st, p)
+}
+
 // nothing is the outcome of a finished run that nothing changed for.
 func nothing(run paths.Run, rec *plan.Recorded, p *plan.Plan) *Outcome {
 	out := &Outcome{Run: run, RunName: p.Run.Name, Plan: p, Nothing: true, Summary: p.Difference.Summary}
@@ -346,17 +374,46 @@ func differences(old, now *plan.Plan) []string {
 			before, known := programs[w.Key]
 			if known && before != w.Program && !told[w.Program.Path] {
 				told[w.Program.Path] = true
-				moved = append(moved, fmt.Sprintf("the program %s changed or moved (it was %s)", w.Program.Path, before.Path))
+				if before.Path == w.Program.Path {
+					moved = append(moved, fmt.Sprintf("the program %s changed", w.Program.Path))
+				} else {
+					moved = append(moved, fmt.Sprintf("the program is %s; it was %s", w.Program.Path, before.Path))
+				}
 			}
 		}
 	}
 	if old.Observed.Git.Head != now.Observed.Git.Head {
 		moved = append(moved, fmt.Sprintf("the git head is %s; it was %s", short(now.Observed.Git.Head), short(old.Observed.Git.Head)))
 	}
-	if len(moved) == 0 && old.Identity() != now.Identity() {
-		moved = append(moved, "the definition compiles to other work (variables or environment)")
+	if len(moved) > 0 {
+		return moved
 	}
-	return moved
+	if old.Identity() != now.Identity() {
+		return []string{"the definition compiles to other work (variables or environment)"}
+	}
+	return edited(old, now)
+}
+
+// edited names what a plan file says that the definition does not compile to,
+// though nothing that the plan depends on has moved: somebody has changed the
+// file.
+func edited(file, now *plan.Plan) []string {
+	var out []string
+	was, is := file.Run, now.Run
+	// What comes of --after is looked up when a plan is compared with a record.
+	was.After, was.AfterReport, is.After, is.AfterReport = "", "", "", ""
+	if plan.Digest(was) != plan.Digest(is) {
+		out = append(out, "the plan file was edited: its run is not what the definition compiles to")
+	}
+	for i := range file.Rounds {
+		if i >= len(now.Rounds) || plan.Digest(file.Rounds[i]) != plan.Digest(now.Rounds[i]) {
+			out = append(out, fmt.Sprintf("the plan file was edited: its round %s is not what the definition compiles to", file.Rounds[i].Name))
+		}
+	}
+	if len(file.Rounds) < len(now.Rounds) {
+		out = append(out, "the plan file was edited: rounds are missing")
+	}
+	return out
 }
 
 func short(s string) string {

@@ -98,6 +98,14 @@ func (s *session) launchRecord(j *job, d *record.Dispatch, a paths.Attempt, argv
 	if w.Emits != plan.EmitsNone {
 		r.Paths.Emit = a.Emit()
 	}
+	for _, e := range w.Env {
+		for _, ref := range e.Value.Refs() {
+			if _, secret := ref.SecretName(); secret {
+				r.SecretEnv = append(r.SecretEnv, e.Name)
+				break
+			}
+		}
+	}
 	for _, o := range w.Outputs {
 		out := launch.Output{Name: o.Name, Path: a.Output(o.Name), Required: o.Required}
 		if o.Schema != "" {

@@ -393,9 +393,9 @@ func (s *session) sweepLive(path string, f *flight, st *sidecar.Status, now time
 				return func() {
 					f.settling = false
 					f.endBy = now.Add(netSlack)
-					msg := f.d.ExecutionLabel + " outlived its wall limit and its supervisor's; both were ended"
+					msg := f.d.ExecutionLabel + " did not end at its limit, or when it was asked to; it and its supervisor were ended"
 					if err != nil {
-						msg = fmt.Sprintf("%s outlived its wall limit and could not be ended: %v", f.d.ExecutionLabel, err)
+						msg = fmt.Sprintf("%s did not end at its limit, or when it was asked to, and could not be ended: %v", f.d.ExecutionLabel, err)
 					}
 					s.note(lead.Event{TS: s.env.Now(), Type: lead.Note, Round: f.d.Round, InvocationRef: f.d.InvocationRef, Message: msg})
 				}
@@ -431,7 +431,7 @@ func (s *session) lost(path string, f *flight, j sidecar.Judgement) {
 			s.forget(path)
 			f.d.Claim = st.Claim
 			s.started(f.d, st)
-			detail := "the supervisor was killed; what it had started was ended"
+			detail := "the supervisor was killed; whatever carried its claim was ended"
 			switch {
 			case j.OtherBoot:
 				detail = "the machine was started anew while it ran"

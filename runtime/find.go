@@ -23,14 +23,15 @@ var stateName = regexp.MustCompile(`^team-state-(.+)-(\d{3,})\.json$`)
 // recorded lists every run of a project that has a team-state, oldest first
 // within its task type. A project without runs gives none.
 func recorded(root string) ([]paths.Run, error) {
-	pattern := filepath.Join(paths.TasksDir(root), "*", "*", "*", "runs", "*", "state", "team-state-*.json")
-	files, err := filepath.Glob(pattern)
+	// The pattern is matched below the folder, so that no character of the
+	// project's own path means anything in it.
+	files, err := fs.Glob(os.DirFS(paths.TasksDir(root)), "*/*/*/runs/*/state/team-state-*.json")
 	if err != nil {
 		return nil, fmt.Errorf("list runs: %w", err)
 	}
 	var out []paths.Run
 	for _, f := range files {
-		if r, ok := runOf(root, f); ok {
+		if r, ok := runOf(root, filepath.Join(paths.TasksDir(root), filepath.FromSlash(f))); ok {
 			out = append(out, r)
 		}
 	}

@@ -194,6 +194,9 @@ func DecodePlan(b []byte, name string) (*plan.Plan, error) {
 	if p.Format != plan.Format {
 		return nil, fmt.Errorf("plan %s has format %q; this okstra reads %q", name, p.Format, plan.Format)
 	}
+	if err := p.Check(); err != nil {
+		return nil, fmt.Errorf("plan %s: %w", name, err)
+	}
 	for _, r := range p.Rounds {
 		for _, w := range r.Workers {
 			for _, t := range append([]plan.Template{w.Instructions}, w.Argv...) {

@@ -32,7 +32,7 @@ func (s *session) reconcile() error {
 	if err := s.settleAll(context.Background(), nil); err != nil {
 		return err
 	}
-	if err := s.restoreEvents(); err != nil {
+	if err := restoreEvents(s.env, s.run, s.state, s.plan); err != nil {
 		return err
 	}
 	return s.takeViolations()
@@ -146,6 +146,9 @@ func (s *session) terminate(ctx context.Context, wanted func(*record.Dispatch) b
 		if err := askToEnd(path); err != nil {
 			return err
 		}
+		// A supervisor ends its worker within grace and its patience after KILL.
+		// One that does not, whatever holds it, is ended with its worker.
+		f.endBy = s.env.Now().Add(f.d.Limits.Grace.D() + 2*proc.Patience)
 	}
 	return s.settleAll(ctx, wanted)
 }
@@ -157,27 +160,29 @@ func askToEnd(statusPath string) error {
 	if err != nil || j.Verdict != sidecar.Live || j.Status == nil || j.Status.Stage.Terminal() {
 		return err
 	}
-	err = proc.Signal(j.Status.Supervisor, syscall.SIGTERM)
-	if errors.Is(err, proc.ErrGone) {
-		return nil
+	// A stopped process takes no TERM until it goes on.
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGCONT} {
+		if err := proc.Signal(j.Status.Supervisor, sig); err != nil && !errors.Is(err, proc.ErrGone) {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 func lockOf(statusPath string) string { return paths.OfStatus(statusPath).Lock() }
 
 // restoreEvents appends the events that a crash between a state and its events
 // kept back.
-func (s *session) restoreEvents() error {
-	have, err := lead.Read(s.run.Events())
+func restoreEvents(env Env, run paths.Run, st *record.State, p *plan.Plan) error {
+	have, err := lead.Read(run.Events())
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	missing := lead.Missing(have, lead.Expected(s.state, s.plan))
+	missing := lead.Missing(have, lead.Expected(st, p))
 	for i := range missing {
-		missing[i].TS, missing[i].Serial = s.env.Now(), s.state.Serial
+		missing[i].TS, missing[i].Serial = env.Now(), st.Serial
 	}
-	return lead.Append(s.run, missing...)
+	return lead.Append(run, missing...)
 }
 
 // interruptible returns ErrInterrupted where ctx has ended.

@@ -33,13 +33,16 @@ type Record struct {
 	// Stdin is StdinNone or StdinPrompt.
 	Stdin string `json:"stdin"`
 
-	Paths     Paths                  `json:"paths"`
-	Outputs   []Output               `json:"outputs,omitempty"`
-	Result    plan.ResultSource      `json:"result"`
-	Output    plan.OutputFormat      `json:"output"`
-	Emits     plan.Emits             `json:"emits,omitempty"`
-	Audit     bool                   `json:"audit"`
-	Report    bool                   `json:"report"` // a report-writer: the supervisor writes the pointer
+	Paths   Paths             `json:"paths"`
+	Outputs []Output          `json:"outputs,omitempty"`
+	Result  plan.ResultSource `json:"result"`
+	Output  plan.OutputFormat `json:"output"`
+	Emits   plan.Emits        `json:"emits,omitempty"`
+	Audit   bool              `json:"audit"`
+	Report  bool              `json:"report"` // a report-writer: the supervisor writes the pointer
+	// SecretEnv names the variables of the environment that hold sensitive values:
+	// no record and no message may repeat those.
+	SecretEnv []string               `json:"secretEnv,omitempty"`
 	Limits    plan.Limits            `json:"limits"`
 	ExitCodes map[string]plan.Reason `json:"exitCodes,omitempty"`
 	// Hold keeps the screen after the end until TERM or HUP.

@@ -49,9 +49,10 @@ func TestUnfence(t *testing.T) {
 
 func TestRedact(t *testing.T) {
 	t.Parallel()
-	env := []string{"PATH=/usr/bin", "API_KEY=abcdef123", "TOKEN=1", "HOME=/home/someone"}
+	env := []string{"PATH=/usr/bin", "API_KEY=abcdef123", "TOKEN=1", "DSN=db", "HOME=/home/someone"}
 	for in, want := range map[string]string{
 		"key abcdef123 failed":                 "key [redacted] failed",
+		"cannot open db":                       "cannot open [redacted]",
 		"1 error in /home/someone":             "1 error in /home/someone",
 		"Authorization: Bearer abc.def-ghi123": "Authorization: [redacted]",
 		"sk-ant-x1y2z3w4v5 and task-list":      "[redacted] and task-list",
@@ -61,7 +62,7 @@ func TestRedact(t *testing.T) {
 		"the bearer authentication failed":     "the bearer authentication failed",
 		"red \x1b[31malert\x1b[0m":             "red alert",
 	} {
-		if got := redact(in, env); got != want {
+		if got := redact(in, env, []string{"DSN"}); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}

@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -24,11 +25,12 @@ var secretText = sync.OnceValue(func() *regexp.Regexp {
 const shortest = 6
 
 // redact makes a worker's words fit for records and screens: no secrets, no
-// control characters.
-func redact(text string, env []string) string {
+// control characters. secret names the variables that the definition calls
+// sensitive; others are known by their names.
+func redact(text string, env, secret []string) string {
 	for _, v := range env {
 		name, value, _ := strings.Cut(v, "=")
-		if len(value) >= shortest && secretName().MatchString(name) {
+		if value != "" && slices.Contains(secret, name) || len(value) >= shortest && secretName().MatchString(name) {
 			text = strings.ReplaceAll(text, value, "[redacted]")
 		}
 	}

@@ -154,7 +154,7 @@ func (s *supervisor) explain(w *worker, outcome providers.Outcome, code int) {
 	if detail == "" {
 		detail = lastWords(w.errTail.b)
 	}
-	st.Detail = cut(redact(detail, w.env), maxDetail)
+	st.Detail = cut(redact(detail, w.env, w.super.rec.SecretEnv), maxDetail)
 }
 
 // exitMeans tells why a program failed: what its output said comes first, then

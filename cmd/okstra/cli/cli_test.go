@@ -317,12 +317,12 @@ func TestAgain(t *testing.T) {
 	}
 	s := &session{env: Env{Dir: "/work"}, globals: &g}
 	p := &plan.Plan{Variables: []plan.Variable{{Name: "a"}, {Name: "key", Sensitive: true}}}
-	want := strings.Fields("review -C /work/sub -f /work/sub/x.hcl --project-root /work --var a=1 --var-file /work/sub/v.hcl --var a=2")
+	want := strings.Fields("review -C /project/sub -f /project/sub/x.hcl --project-root /project --var a=1 --var-file /project/sub/v.hcl --var a=2")
 	if diff := cmp.Diff(want, s.again("review", p, d.vars)); diff != "" {
 		t.Error(diff)
 	}
 	s.globals = &globals{dir: "/work"}
-	if diff := cmp.Diff([]string{"/work/p.json"}, s.again("/work/p.json", p, nil)); diff != "" {
+	if diff := cmp.Diff([]string{"/project/p.json"}, s.again("/project/p.json", p, nil)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 
 	"github.com/hashicorp/hcl/v2"
@@ -107,7 +108,21 @@ type definitionError struct {
 	files map[string]*hcl.File
 }
 
-func (e *definitionError) Error() string { return e.diags.Error() }
+// Error names each error of the definition with its place, where it has one.
+func (e *definitionError) Error() string {
+	var out []string
+	for _, d := range e.diags {
+		if d.Severity != hcl.DiagError {
+			continue
+		}
+		text := d.Summary
+		if d.Subject != nil {
+			text = fmt.Sprintf("%s:%d: %s", d.Subject.Filename, d.Subject.Start.Line, text)
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, "; ")
+}
 func (e *definitionError) ExitCode() int { return ExitError }
 
 // explain shows an error, once, here and nowhere else. It returns an error if

@@ -55,7 +55,8 @@ func (v *varFlag) Set(s string) error {
 		return nil
 	}
 	if !regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*=`).MatchString(s) {
-		return fmt.Errorf("write NAME=VALUE, not %q", s)
+		// What was given may hold a secret.
+		return errors.New("write NAME=VALUE, with the name of a variable before the first =")
 	}
 	*v.args = append(*v.args, lang.VarArg{Var: s})
 	return nil

@@ -32,7 +32,7 @@ func look(t *testing.T, command []string, env map[string]string, files map[strin
 			return ""
 		},
 	}
-	c := CLI{Program: "/opt/" + command[0], Command: command, Folder: "/home/u/work/project"}
+	c := CLI{Program: "/opt/" + command[0], Command: command, Folder: "/home/u/src/project"}
 	if change != nil {
 		change(&h, &c)
 	}
@@ -95,7 +95,7 @@ env_key = "HOUSE_KEY"
 		"codex, elsewhere":    {command: codexFree, env: env{"CODEX_HOME": "/c"}, files: files{"/c/auth.json": "{}"}, signIn: "a login is stored", want: none},
 		"codex, no repository": {command: []string{"codex", "exec"}, env: env{"CODEX_API_KEY": "secret"}, signIn: "CODEX_API_KEY is set",
 			want: fatal("it does not trust a folder outside a git repository", "run git init there, or add --skip-git-repo-check to the provider's command")},
-		"codex, a repository": {command: []string{"codex", "exec"}, env: env{"CODEX_API_KEY": "secret"}, files: files{"/home/u/work/.git": "gitdir: x"}, signIn: "CODEX_API_KEY is set", want: none},
+		"codex, a repository": {command: []string{"codex", "exec"}, env: env{"CODEX_API_KEY": "secret"}, files: files{"/home/u/src/.git": "gitdir: x"}, signIn: "CODEX_API_KEY is set", want: none},
 
 		"gemini, nothing":   {command: geminiFree, want: fatal("it is not signed in", geminiAsk)},
 		"gemini, a key":     {command: geminiFree, env: env{"GEMINI_API_KEY": "secret"}, signIn: "GEMINI_API_KEY is set", want: none},
@@ -114,15 +114,15 @@ env_key = "HOUSE_KEY"
 		"gemini, settings with comments": {command: geminiFree, files: files{"/home/u/.gemini/settings.json": "// mine\n{}"}, want: none},
 		"gemini, another way":            {command: geminiFree, files: files{"/home/u/.gemini/settings.json": `{"security": {"auth": {"selectedType": "gateway"}}}`}, signIn: "its settings say gateway", want: none},
 		"gemini, no trust": {command: []string{"gemini"}, env: env{"GEMINI_API_KEY": "secret"}, signIn: "GEMINI_API_KEY is set",
-			want: fatal("it does not trust the folder /home/u/work/project", "run gemini there once and trust it, or add --skip-trust to the provider's command")},
+			want: fatal("it does not trust the folder /home/u/src/project", "run gemini there once and trust it, or add --skip-trust to the provider's command")},
 		"gemini, trust of a folder above": {command: []string{"gemini"}, env: env{"GEMINI_API_KEY": "secret"}, files: files{"/home/u/.gemini/trustedFolders.json": `{"/home/u": "TRUST_FOLDER"}`},
 			signIn: "GEMINI_API_KEY is set", want: none},
-		"gemini, trust of a folder beside": {command: []string{"gemini"}, env: env{"GEMINI_API_KEY": "secret"}, files: files{"/home/u/.gemini/trustedFolders.json": `{"/home/u/work/other": "TRUST_PARENT"}`},
+		"gemini, trust of a folder beside": {command: []string{"gemini"}, env: env{"GEMINI_API_KEY": "secret"}, files: files{"/home/u/.gemini/trustedFolders.json": `{"/home/u/src/other": "TRUST_PARENT"}`},
 			signIn: "GEMINI_API_KEY is set", want: none},
 		"gemini, distrust below trust": {command: []string{"gemini"}, env: env{"GEMINI_API_KEY": "secret"},
-			files:  files{"/home/u/.gemini/trustedFolders.json": `{"/home/u": "TRUST_FOLDER", "/home/u/work": "DO_NOT_TRUST"}`},
+			files:  files{"/home/u/.gemini/trustedFolders.json": `{"/home/u": "TRUST_FOLDER", "/home/u/src": "DO_NOT_TRUST"}`},
 			signIn: "GEMINI_API_KEY is set",
-			want:   fatal("it does not trust the folder /home/u/work/project", "run gemini there once and trust it, or add --skip-trust to the provider's command")},
+			want:   fatal("it does not trust the folder /home/u/src/project", "run gemini there once and trust it, or add --skip-trust to the provider's command")},
 
 		"a script without its interpreter": {command: []string{"other"}, files: files{"/opt/other": "#!/usr/bin/env -S node --quiet\n"},
 			want: fatal("it runs with node, which is not here", "install Node.js, or put node on PATH")},
