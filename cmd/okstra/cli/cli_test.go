@@ -307,7 +307,7 @@ func TestSavedVariables(t *testing.T) {
 // TestAgain: what goes on with a run names where it is and what was given, and
 // nothing secret.
 func TestAgain(t *testing.T) {
-	g := globals{dir: "/work"}
+	g := globals{dir: "/project"}
 	fs := newFlagSet("apply")
 	g.bind(fs)
 	var d definitionFlags
@@ -315,13 +315,13 @@ func TestAgain(t *testing.T) {
 	if err := fs.Parse(strings.Fields("-C sub -f x.hcl --project-root .. --var a=1 --var-file v.hcl --var key=secret --var a=2")); err != nil {
 		t.Fatal(err)
 	}
-	s := &session{env: Env{Dir: "/work"}, globals: &g}
+	s := &session{env: Env{Dir: "/project"}, globals: &g}
 	p := &plan.Plan{Variables: []plan.Variable{{Name: "a"}, {Name: "key", Sensitive: true}}}
 	want := strings.Fields("review -C /project/sub -f /project/sub/x.hcl --project-root /project --var a=1 --var-file /project/sub/v.hcl --var a=2")
 	if diff := cmp.Diff(want, s.again("review", p, d.vars)); diff != "" {
 		t.Error(diff)
 	}
-	s.globals = &globals{dir: "/work"}
+	s.globals = &globals{dir: "/project"}
 	if diff := cmp.Diff([]string{"/project/p.json"}, s.again("/project/p.json", p, nil)); diff != "" {
 		t.Error(diff)
 	}
