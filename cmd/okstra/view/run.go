@@ -219,8 +219,14 @@ func (v *View) Runs(runs []runtime.RunStatus) error {
 			if live > 0 {
 				workers += fmt.Sprintf(", %d live", live)
 			}
+			started := "-"
+			if s.StartedAt.IsZero() {
+				workers = "-" // a damaged record tells nothing
+			} else {
+				started = s.StartedAt.Local().Format("2006-01-02 15:04:05")
+			}
 			rows = append(rows, []span{
-				{plain, s.Ref}, {plain, s.RunName}, {faint, s.StartedAt.Local().Format("2006-01-02 15:04:05")},
+				{plain, s.Ref}, {plain, s.RunName}, {faint, started},
 				runState(s), {plain, workers}, {warn, strings.Join(s.Leftovers, "; ")},
 			})
 		}
