@@ -116,6 +116,9 @@ func (e *definitionError) Error() string {
 			continue
 		}
 		text := d.Summary
+		if d.Detail != "" {
+			text += ": " + d.Detail
+		}
 		if d.Subject != nil {
 			text = fmt.Sprintf("%s:%d: %s", d.Subject.Filename, d.Subject.Start.Line, text)
 		}
