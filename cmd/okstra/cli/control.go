@@ -78,7 +78,7 @@ func teardownCommand() *command {
 		short:    "close a run's panes",
 		long: `Closes the panes that this run made and nothing else: each is proven by its tag and its server before it is closed, and looked for again after. While workers run it refuses; --force ends them first. What could not be closed is listed, and the exit code is 3.
 
-With --all it does so for the left-overs of every ended run, and ends okstra's own servers that hold nothing any more.`,
+With --all it does so for the left-overs of every run that nobody goes on with (ended, stopped, or replaced by a later number), and ends okstra's own servers that hold nothing any more.`,
 		example: `okstra teardown review
 okstra teardown review --force
 okstra teardown --all`,
