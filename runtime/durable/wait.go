@@ -9,22 +9,20 @@ import (
 )
 
 // WaitLock takes a lock as TryLock does, and waits while another holds it. It
-// is for locks that are held for moments; ctx bounds the wait.
+// is for locks that are held for moments; ctx bounds the wait, and where it has
+// ended already the lock is still tried once.
 func WaitLock(ctx context.Context, path string) (*Lock, error) {
 	const poll = 10 * time.Millisecond
-	timer := time.NewTimer(0)
-	defer timer.Stop()
 	for {
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("wait for lock %s: %w", path, context.Cause(ctx))
-		case <-timer.C:
-		}
 		lock, err := TryLock(path)
 		if !errors.Is(err, ErrLocked) {
 			return lock, err
 		}
-		timer.Reset(poll)
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for lock %s: %w", path, context.Cause(ctx))
+		case <-time.After(poll):
+		}
 	}
 }
 
@@ -33,14 +31,7 @@ func WaitLock(ctx context.Context, path string) (*Lock, error) {
 // it returns ErrLocked without waiting. ctx bounds the wait.
 func LockPastReaders(ctx context.Context, path string) (*Lock, error) {
 	const poll = time.Millisecond
-	timer := time.NewTimer(0)
-	defer timer.Stop()
 	for {
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("wait for readers of lock %s: %w", path, context.Cause(ctx))
-		case <-timer.C:
-		}
 		lock, held := TryLock(path)
 		if !errors.Is(held, ErrLocked) {
 			return lock, held
@@ -55,7 +46,11 @@ func LockPastReaders(ctx context.Context, path string) (*Lock, error) {
 		if err := shared.Close(); err != nil {
 			return nil, err
 		}
-		timer.Reset(poll)
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for readers of lock %s: %w", path, context.Cause(ctx))
+		case <-time.After(poll):
+		}
 	}
 }
 

@@ -215,6 +215,11 @@ func End(ctx context.Context, find func() ([]Identity, error), grace time.Durati
 		case <-ctx.Done():
 			return left, err
 		case <-tick.C:
+			// A slow look at the table makes both ready at once, and what is
+			// returned must not depend on which of them is taken.
+			if ctx.Err() != nil {
+				return left, err
+			}
 		}
 	}
 }

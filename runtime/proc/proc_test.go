@@ -149,6 +149,28 @@ func TestEndClaim(t *testing.T) {
 	}
 }
 
+// TestEndCancelled: a look at the process table that takes longer than a step
+// makes the end of ctx and the next step ready at once; what is returned is
+// what the first look found, each time.
+func TestEndCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for range 20 {
+		looks := 0
+		found := Identity{PID: 1 << 30}
+		left, err := End(ctx, func() ([]Identity, error) {
+			if looks++; looks > 1 {
+				return nil, nil
+			}
+			<-time.After(12 * time.Millisecond)
+			return []Identity{found}, nil
+		}, time.Hour)
+		if err != nil || looks != 1 || !slices.Equal(left, []Identity{found}) {
+			t.Fatalf("%d looks, left %v, %v", looks, left, err)
+		}
+	}
+}
+
 func until(t *testing.T, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
