@@ -425,15 +425,23 @@ func TestCloseWhatIsGoneIsSuccess(t *testing.T) {
 	}
 }
 
-// The supervisor's process ends with its surface.
+// The supervisor's process ends with its surface, also where it missed that its
+// terminal is gone.
 func TestCloseEndsTheProcess(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, cmuxtest.Options{})
-	h := w.start(w.launches(1)...)
-	var pid int
-	if _, err := fmt.Sscan(w.hello(h[0].Tag)[0], &pid); err != nil {
-		t.Fatal(err)
+	for name, f := range map[string]cmuxtest.Faults{"hung up": {}, "hang-up lost": {NoHangUp: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, cmuxtest.Options{Faults: f})
+			h := w.start(w.launches(1)...)
+			var pid int
+			if _, err := fmt.Sscan(w.hello(h[0].Tag)[0], &pid); err != nil {
+				t.Fatal(err)
+			}
+			if got := w.b.Close(w.context(), h)[0]; got.Err != nil {
+				t.Error(got.Err)
+			}
+			w.eventually("the process to end", func() bool { return syscall.Kill(pid, 0) != nil })
+		})
 	}
-	w.b.Close(w.context(), h)
-	w.eventually("the process to end", func() bool { return syscall.Kill(pid, 0) != nil })
 }

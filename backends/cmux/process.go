@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
+	"time"
 
 	"github.com/okstra/okstra/backends"
 	"github.com/okstra/okstra/backends/internal/ident"
@@ -57,21 +59,57 @@ func (b *Backend) process(h backends.Handle, listed bool) process {
 	return p
 }
 
-// awaitEnd waits until a process that lost its terminal has ended.
+// hangUpAfter is how long a process that lost its terminal is given before it
+// is told once more.
+const hangUpAfter = time.Second
+
+// awaitEnd waits until a process that lost its terminal has ended. The hang-up
+// that the kernel sends is lost where it comes while a shell is about to become
+// the supervisor, so after a moment it is sent again.
 func (b *Backend) awaitEnd(ctx context.Context, p process) error {
 	if p.state != running {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, b.endWait)
 	defer cancel()
-	var err error
-	done := poll(ctx, func() bool {
+	var err, told error
+	ended := func() bool {
 		var runs bool
 		runs, err = ident.Running(p.pid, p.start)
 		return err == nil && !runs
-	})
-	if done {
+	}
+	patient, stop := context.WithTimeout(ctx, hangUpAfter)
+	defer stop()
+	if poll(patient, ended) {
 		return nil
 	}
-	return errors.Join(fmt.Errorf("its surface is closed, and its process %d still runs", p.pid), err)
+	if ctx.Err() == nil {
+		told = hangUp(p)
+	}
+	if poll(ctx, ended) {
+		return nil
+	}
+	return errors.Join(fmt.Errorf("its surface is closed, and its process %d still runs", p.pid), told, err)
+}
+
+// hangUp signals exactly the process p: it is opened before its start time is
+// compared, so that where the kernel has process descriptors a reused pid is
+// never signalled.
+func hangUp(p process) error {
+	handle, err := os.FindProcess(p.pid)
+	if errors.Is(err, os.ErrProcessDone) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("find process %d: %w", p.pid, err)
+	}
+	defer handle.Release()
+	runs, err := ident.Running(p.pid, p.start)
+	if err != nil || !runs {
+		return err
+	}
+	if err := handle.Signal(syscall.SIGHUP); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("tell process %d that its terminal is gone: %w", p.pid, err)
+	}
+	return nil
 }

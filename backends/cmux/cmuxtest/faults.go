@@ -48,6 +48,9 @@ type Faults struct {
 	ExitDelay time.Duration
 	// CloseKillsOther makes a close take the lead's surface with it.
 	CloseKillsOther bool
+	// NoHangUp tells no process that its terminal is gone, as where the signal
+	// comes while a shell becomes another program.
+	NoHangUp bool
 	// CloseIgnored answers so many closes with OK and closes nothing.
 	CloseIgnored int
 	// IgnoreCommands ignores what newer versions start a surface with, and

@@ -123,7 +123,11 @@ func (s *Server) surfaceClose(params map[string]any) (any, *fault) {
 
 // end hangs a surface up and takes it away.
 func (s *Server) end(sf *surface) {
-	sf.hangUp()
+	if s.faults.NoHangUp {
+		sf.pid = 0
+	} else {
+		sf.hangUp()
+	}
 	sf.life++
 	s.vanish(sf)
 }
