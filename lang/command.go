@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -17,11 +18,13 @@ type envValue struct {
 	at      hcl.Range
 }
 
-var envForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var envForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+})
 
 func (c *compiler) envName(name string, at hcl.Range) bool {
 	switch {
-	case !envForm.MatchString(name):
+	case !envForm().MatchString(name):
 		c.fault(at, SummaryName, "An environment variable is named with letters, digits and _, not %q.", name)
 	case strings.HasPrefix(name, "OKSTRA_"):
 		c.fault(at, SummaryName, "%s: names that begin with OKSTRA_ are okstra's own, and set for every worker.", name)

@@ -12,13 +12,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/lang/plan/paths"
 	"github.com/okstra/okstra/runtime/record"
 )
 
-var stateName = regexp.MustCompile(`^team-state-(.+)-(\d{3,})\.json$`)
+var stateName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^team-state-(.+)-(\d{3,})\.json$`)
+})
 
 // recorded lists every run of a project that has a team-state, oldest first
 // within its task type. A project without runs gives none.
@@ -43,7 +46,7 @@ func recorded(root string) ([]paths.Run, error) {
 
 // runOf reads a run's identity off the path of its team-state.
 func runOf(root, file string) (paths.Run, bool) {
-	m := stateName.FindStringSubmatch(filepath.Base(file))
+	m := stateName().FindStringSubmatch(filepath.Base(file))
 	rel, err := filepath.Rel(paths.TasksDir(root), file)
 	if m == nil || err != nil {
 		return paths.Run{}, false

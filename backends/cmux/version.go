@@ -6,12 +6,15 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/Masterminds/semver/v3"
 )
 
 var (
-	versionLine = regexp.MustCompile(`^cmux (\d+\.\d+\.\d+\S*) \(\d+\)( \[[0-9a-f]+\])?\s*$`)
+	versionLine = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^cmux (\d+\.\d+\.\d+\S*) \(\d+\)( \[[0-9a-f]+\])?\s*$`)
+	})
 
 	// oldest is the oldest version whose way of splitting and respawning is
 	// known.
@@ -24,7 +27,7 @@ func (b *Backend) version(ctx context.Context, program string) (*semver.Version,
 	defer cancel()
 	out, err := b.command(exec.CommandContext(ctx, program, "--version"), "").Output()
 	line, _, _ := strings.Cut(string(out), "\n")
-	m := versionLine.FindStringSubmatch(line)
+	m := versionLine().FindStringSubmatch(line)
 	if m == nil {
 		if err != nil {
 			return nil, "", fmt.Errorf("%s --version: %w", program, err)

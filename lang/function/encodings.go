@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	ctyyaml "github.com/zclconf/go-cty-yaml"
@@ -103,7 +104,9 @@ func tooDeep() error {
 // maxAliased bounds what the aliases of a YAML document can stand for.
 const maxAliased = 1_000_000
 
-var yamlAnchor = regexp.MustCompile(`[&*][A-Za-z0-9_-]+`)
+var yamlAnchor = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`[&*][A-Za-z0-9_-]+`)
+})
 
 // checkYAML refuses what the decoder would not survive: deep nesting, on which
 // it recurses, and aliases of aliases, which it follows. It looks at the text
@@ -147,7 +150,7 @@ func checkAliases(text string) error {
 	defined := map[string]bool{}
 	bound := float64(strings.Count(text, "\n") + strings.Count(text, ",") + strings.Count(text, ":") + 1)
 	found := false
-	for _, m := range yamlAnchor.FindAllString(text, -1) {
+	for _, m := range yamlAnchor().FindAllString(text, -1) {
 		name := m[1:]
 		switch {
 		case m[0] == '*' && defined[name]:

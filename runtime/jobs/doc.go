@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/okstra/okstra/lang/plan/paths"
 	"github.com/okstra/okstra/runtime/lead"
@@ -40,12 +41,14 @@ const (
 // KindReverify is the kind of the first attempt in convergence round n.
 func KindReverify(n int) Kind { return Kind(paths.ReverifyBatch(n)) }
 
-var reverifyKind = regexp.MustCompile(`^reverify-r([1-9][0-9]?)$`)
+var reverifyKind = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^reverify-r([1-9][0-9]?)$`)
+})
 
 // Reverify returns the convergence round of a reverify kind, and false for
 // another kind.
 func (k Kind) Reverify() (n int, ok bool) {
-	match := reverifyKind.FindStringSubmatch(string(k))
+	match := reverifyKind().FindStringSubmatch(string(k))
 	if match == nil {
 		return 0, false
 	}

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/lang/plan/paths"
@@ -193,12 +194,14 @@ func (c commands) operations(dispatches bool) []operation {
 	}
 }
 
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+var plainWord = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+})
 
 // Quote writes one word of a command line so that a POSIX shell reads exactly
 // it. Control characters, which no line can hold, are written in the $'…' form.
 func Quote(word string) string {
-	if plainWord.MatchString(word) {
+	if plainWord().MatchString(word) {
 		return word
 	}
 	if strings.ContainsFunc(word, func(r rune) bool { return r < ' ' || r == 0x7f }) {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/lang/plan/paths"
@@ -314,7 +315,9 @@ func ParseManifest(data []byte) (*Manifest, error) {
 }
 
 // workerID is what can stand in an invocation, on a command line and on a screen.
-var workerID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+var workerID = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+})
 
 func (m *Manifest) checkV1() error {
 	var errs []error
@@ -330,7 +333,7 @@ func (m *Manifest) checkV1() error {
 				errs = append(errs, fmt.Errorf("workers[%d] has no %s", i, f.name))
 			}
 		}
-		if w.WorkerID != "" && !workerID.MatchString(w.WorkerID) {
+		if w.WorkerID != "" && !workerID().MatchString(w.WorkerID) {
 			errs = append(errs, fmt.Errorf("workers[%d] has the workerId %q; it begins with a letter or digit and holds those and ._-", i, w.WorkerID))
 		}
 		if w.WorkerID != "" && seen[w.WorkerID] {
@@ -391,7 +394,9 @@ func strict(data []byte, into any) error {
 	return nil
 }
 
-var manifestName = regexp.MustCompile(`^run-manifest-(.+)-([0-9]{3,})\.json$`)
+var manifestName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^run-manifest-(.+)-([0-9]{3,})\.json$`)
+})
 
 // RunOf returns the run that a manifest belongs to, from the manifest's own
 // path, and refuses a path that okstra would not have chosen. projectRoot may
@@ -404,7 +409,7 @@ func RunOf(manifestPath, projectRoot string) (paths.Run, error) {
 	if err != nil {
 		return fail(err.Error())
 	}
-	match := manifestName.FindStringSubmatch(filepath.Base(abs))
+	match := manifestName().FindStringSubmatch(filepath.Base(abs))
 	if match == nil {
 		return fail("its name is not run-manifest-<task-type>-<seq>.json")
 	}

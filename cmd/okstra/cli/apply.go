@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/spf13/pflag"
 
@@ -58,11 +59,13 @@ okstra apply review --replace analysis.find-defects.ada`,
 	}
 }
 
-var runName = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_-]*)(@[^./]*)?$`)
+var runName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_-]*)(@[^./]*)?$`)
+})
 
 // isPlanFile tells the two operands of apply apart by their form alone, so
 // that a file which happens to be there never changes what a name means.
-func isPlanFile(operand string) bool { return operand != "" && !runName.MatchString(operand) }
+func isPlanFile(operand string) bool { return operand != "" && !runName().MatchString(operand) }
 
 // numberedRun reads RUN or RUN@NUMBER; the number is 0 where there is none.
 func numberedRun(operand string) (name string, seq int, err error) {
@@ -79,7 +82,7 @@ func numberedRun(operand string) (name string, seq int, err error) {
 
 // runOrFile writes a file name so that apply takes it for one.
 func runOrFile(file string) string {
-	if runName.MatchString(file) {
+	if runName().MatchString(file) {
 		return "./" + file
 	}
 	return file

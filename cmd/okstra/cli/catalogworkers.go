@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/afero"
@@ -24,7 +25,7 @@ import (
 func (s *session) catalogWorkers(run paths.Run, workers []lead.WorkerV1) (*plan.Plan, error) {
 	pairs := map[string]lead.WorkerV1{}
 	for _, w := range workers {
-		if !plainName.MatchString(w.Provider) || !plainName.MatchString(w.Role) {
+		if !plainName().MatchString(w.Provider) || !plainName().MatchString(w.Role) {
 			return nil, fmt.Errorf("worker %s: %q and %q are no names of a provider and a role", w.WorkerID, w.Provider, w.Role)
 		}
 		pairs[pairOf(w)] = w
@@ -63,7 +64,9 @@ func (s *session) catalogWorkers(run paths.Run, workers []lead.WorkerV1) (*plan.
 	return c.Plan, nil
 }
 
-var plainName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
+var plainName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
+})
 
 func pairOf(w lead.WorkerV1) string { return w.Provider + "/" + w.Role }
 

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // codex keeps its login in a file or in a keyring, and takes a key from a
@@ -43,7 +44,9 @@ type codexConfig struct {
 	keyring bool   // the login may be in a keyring
 }
 
-var codexSetting = regexp.MustCompile(`^\s*([A-Za-z_]+)\s*=\s*["']([^"']*)["']`)
+var codexSetting = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*([A-Za-z_]+)\s*=\s*["']([^"']*)["']`)
+})
 
 // readCodex reads plain settings of one line; what is written in another way
 // tells nothing.
@@ -57,7 +60,7 @@ func readCodex(toml string) codexConfig {
 			table = strings.NewReplacer(`"`, "", "'", "", " ", "").Replace(name)
 			continue
 		}
-		m := codexSetting.FindStringSubmatch(line)
+		m := codexSetting().FindStringSubmatch(line)
 		if m == nil {
 			continue
 		}
