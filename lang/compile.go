@@ -28,6 +28,7 @@ type compiler struct {
 	programs   map[string]plan.Program
 	memo       map[memoKey]any
 	stations   []*station // in plan order
+	unsure     bool       // an assign was wrong in itself: stations are not all that was meant
 	workers    int
 	assigned   map[string]hcl.Range // assignmentRef → where
 	identities map[string]placedRef // participantRef → what it stands for

@@ -167,8 +167,8 @@ func (c *compiler) checkWriters() {
 }
 
 func (c *compiler) checkRequiredRoles() {
-	if len(c.stations) == 0 {
-		return // a run of the lead alone, or one with other faults
+	if len(c.stations) == 0 || c.unsure {
+		return // a run of the lead alone, or one whose duties are not all known
 	}
 	for _, role := range c.rules.Required {
 		if role != roleLead && hasRole(c.stations, role) == nil {

@@ -184,6 +184,7 @@ func (c *compiler) assign(out *plan.Round, rd *round, a *assign) string {
 	}
 	elements, forEach, eachOK := c.forEach(a.attr("for_each"))
 	if !dutyOK || !toOK || !eachOK {
+		c.unsure = true
 		return ""
 	}
 	duty := c.duty(dutyRef.name)
@@ -200,6 +201,7 @@ func (c *compiler) assign(out *plan.Round, rd *round, a *assign) string {
 	for _, ref := range refs {
 		st := c.station(out, rd, a, duty, ref)
 		if st == nil {
+			c.unsure = true
 			continue
 		}
 		c.stations = append(c.stations, st)

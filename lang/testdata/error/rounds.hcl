@@ -183,3 +183,19 @@ run "writing" { # WARNING: Required role missing | WARNING: Required role missin
     }
   }
 }
+
+# Which role was meant by a duty that is not there is not known, so nothing is
+# said of roles that are missing.
+run "misspelt" {
+  task_type = task_type.error-analysis
+  round "a" {
+    assign {
+      duty = duty.biuld # ERROR: Unknown reference
+      to   = participant.ada
+    }
+    assign {
+      duty = duty.build # ERROR: Role may not write
+      to   = participant.ada
+    }
+  }
+}
