@@ -22,12 +22,13 @@ func (s *supervisor) hold() {
 		return
 	}
 	s.screen.close() // what is painted after this is painted by nobody
-	if sleep, err := exec.LookPath("sleep"); err == nil {
+	if sleep, err := exec.LookPath("sleep"); err == nil && !s.deaf {
 		if leave := s.becomeHolder(sleep); leave {
 			return
 		}
 	}
-	// There is no such program, or it cannot be executed.
+	// There is no such program, it cannot be executed, or it would not end with
+	// its terminal.
 	debug.FreeOSMemory()
 	signal.Notify(s.signals.asks, unix.SIGTERM, unix.SIGHUP)
 	<-s.signals.asks

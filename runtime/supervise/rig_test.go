@@ -22,13 +22,14 @@ import (
 
 // rig is one attempt: its files, and the supervisor once it was started.
 type rig struct {
-	t    testing.TB
-	dir  string
-	rec  *launch.Record
-	env  []string // further variables of the worker
-	cmd  *exec.Cmd
-	out  output
-	done chan error
+	nohup bool // the supervisor is started with HUP ignored
+	t     testing.TB
+	dir   string
+	rec   *launch.Record
+	env   []string // further variables of the worker
+	cmd   *exec.Cmd
+	out   output
+	done  chan error
 }
 
 // output is what all supervisors of an attempt said; several may speak at once.
@@ -129,7 +130,11 @@ func (r *rig) spawn(extra ...string) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	cmd := exec.Command(exe, r.launchPath())
+	argv := []string{exe, r.launchPath()}
+	if r.nohup {
+		argv = append([]string{"/bin/sh", "-c", `trap '' HUP; exec "$@"`, "sh"}, argv...)
+	}
+	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), roleVar + "=supervisor", "GOCOVERDIR=" + os.Getenv("GOCOVERDIR")}, extra...)
 	cmd.Stdout, cmd.Stderr = &r.out, &r.out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -49,7 +49,8 @@ const lockPatience = 2 * time.Second
 func Run(launchPath string) int {
 	// The worker dies with the thread that forked it, so this one must last.
 	goruntime.LockOSThread()
-	s := &supervisor{signals: listen(), screen: newScreen(os.Stdout)}
+	deaf := signal.Ignored(unix.SIGHUP) // as nohup leaves it
+	s := &supervisor{signals: listen(), screen: newScreen(os.Stdout), deaf: deaf}
 	code := s.run(launchPath)
 	s.screen.close()
 	return code
@@ -65,6 +66,8 @@ type supervisor struct {
 	// dismissed is set when nobody needs the screen any more: it is gone, or we
 	// were asked to leave after the worker had ended.
 	dismissed bool
+	// deaf is set when HUP is ignored as soon as nobody listens for it.
+	deaf bool
 }
 
 func (s *supervisor) run(launchPath string) int {

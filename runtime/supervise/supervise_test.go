@@ -413,6 +413,33 @@ func TestHold(t *testing.T) {
 	}
 }
 
+// TestHoldWhereHangUpIsIgnored: what nohup does to okstra must not leave a
+// holder behind when the pane goes.
+func TestHoldWhereHangUpIsIgnored(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "result:fine")
+	r.nohup, r.rec.Hold = true, true
+	r.start()
+	r.release()
+	r.stage(sidecar.StageFinish)
+	looks := 0
+	r.until("the holder ends with its terminal", func() bool {
+		if comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", r.cmd.Process.Pid)); err == nil && string(comm) == "sleep\n" {
+			t.Fatal("it became a holder that no hang-up ends")
+		}
+		// A wrong one gets the time to show itself first.
+		if looks++; looks == 20 {
+			must(r.cmd.Process.Signal(syscall.SIGHUP))
+		}
+		select {
+		case <-r.done:
+			return true
+		default:
+			return false
+		}
+	})
+}
+
 func TestKilledSupervisorIsLost(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "escapee:hang", "say:x", "hang")
