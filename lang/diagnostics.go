@@ -3,6 +3,7 @@ package lang
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -17,6 +18,10 @@ const (
 	SummaryAmbiguous          = "More than one definition"
 	SummaryUnreadable         = "File cannot be read"
 	SummarySyntax             = "Further syntax errors"
+	SummaryBraceMissing       = "Closing brace missing"
+	SummaryBraceTooMany       = "Closing brace too many"
+	SummaryHeredoc            = "Text without an end"
+	SummaryQuotes             = "Quotes missing"
 	SummaryLeavesRoot         = "Path leaves the project"
 	SummaryVersion            = "okstra version not met"
 	SummaryUnknownAttribute   = "Unknown attribute"
@@ -162,6 +167,16 @@ func clamp(diags hcl.Diagnostics, files map[string]*hcl.File) hcl.Diagnostics {
 	return diags
 }
 
+// placed writes the places that HCL names in a detail as file:line:column,
+// the form that diagnostics begin with.
+func placed(d *hcl.Diagnostic) {
+	if d.Subject == nil || d.Subject.Filename == "" || !strings.Contains(d.Detail, d.Subject.Filename+":") {
+		return
+	}
+	ranges := regexp.MustCompile(regexp.QuoteMeta(d.Subject.Filename) + `:([0-9]+),([0-9]+)-[0-9]+(?:,[0-9]+)?`)
+	d.Detail = ranges.ReplaceAllString(d.Detail, strings.ReplaceAll(d.Subject.Filename, "$", "$$")+":$1:$2")
+}
+
 // tidy sorts diagnostics (errors and warnings apart, then file and place) and
 // drops repeats: one faulty expression of a duty is one mistake, however many
 // workers it is evaluated for.
@@ -184,6 +199,7 @@ func tidy(diags hcl.Diagnostics) hcl.Diagnostics {
 	seen := make(map[key]bool, len(diags))
 	out := make(hcl.Diagnostics, 0, len(diags))
 	for _, d := range diags {
+		placed(d)
 		if k := keyOf(d); !seen[k] {
 			seen[k] = true
 			out = append(out, d)

@@ -1,7 +1,12 @@
 package lang
 
 import (
+	"bytes"
 	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -24,7 +29,11 @@ func parseFile(src []byte, name string) (*hcl.File, hcl.Diagnostics) {
 		return f, firstErrors(diags)
 	}
 	f, diags := hclsyntax.ParseConfig(src, name, hcl.InitialPos)
-	return f, firstErrors(diags)
+	diags = firstErrors(diags)
+	for i, d := range diags {
+		diags[i] = plainer(d, src)
+	}
+	return f, tidy(diags)
 }
 
 // firstErrors keeps the first errors in the order of the file and lets one
@@ -41,3 +50,117 @@ func firstErrors(diags hcl.Diagnostics) hcl.Diagnostics {
 	}
 	return append(diags[:maxSyntax:maxSyntax], more)
 }
+
+// plainer says a syntax error of native syntax in the terms of what was
+// probably meant, where that can be told; else it returns d.
+func plainer(d *hcl.Diagnostic, src []byte) *hcl.Diagnostic {
+	if _, following := d.Extra.(Following); following || d.Subject == nil || d.Subject.Start.Byte > len(src) {
+		return d
+	}
+	at := *d.Subject
+	rest := src[at.Start.Byte:]
+	var said *hcl.Diagnostic
+	switch {
+	case d.Summary == "Unclosed configuration block":
+		said = braceMissing(src, at.Filename)
+	case d.Summary == "Argument or block definition required" && bytes.HasPrefix(rest, []byte("}")):
+		said = braceTooMany(src, at.Filename, at)
+	case d.Summary == "Unterminated template string":
+		said = heredocOpen(src, at.Filename)
+	default:
+		said = quotesMissing(src, at)
+	}
+	if said == nil {
+		return d
+	}
+	return said
+}
+
+// unquoted are the pieces of a text that begins with a digit and was written
+// without quotes: before and after the place where the parser stumbles.
+type unquoted struct{ number, percent, rest *regexp.Regexp }
+
+var unquotedForm = sync.OnceValue(func() unquoted {
+	return unquoted{
+		number:  regexp.MustCompile(`(?:^|[\s=,\[({])([0-9]+(?:\.[0-9]+)?)$`),
+		percent: regexp.MustCompile(`(?:^|[\s=,\[({])([0-9]+)%\s*$`),
+		rest:    regexp.MustCompile(`^[A-Za-zµ][0-9A-Za-zµ.]*`),
+	}
+})
+
+// quotesMissing finds wall = 5m and require = 50%; nil where it is neither.
+func quotesMissing(src []byte, at hcl.Range) *hcl.Diagnostic {
+	before, after := src[:at.Start.Byte], src[at.Start.Byte:]
+	before = before[max(0, len(before)-64):]
+	if m := unquotedForm().number.FindSubmatch(before); m != nil {
+		unit := unquotedForm().rest.Find(after)
+		if unit == nil {
+			return nil
+		}
+		whole := hcl.Range{Filename: at.Filename, Start: at.Start, End: at.Start}
+		whole.Start.Byte -= len(m[1])
+		whole.Start.Column -= len(m[1])
+		whole.End.Byte += len(unit)
+		whole.End.Column += len([]rune(string(unit)))
+		text := string(m[1]) + string(unit)
+		if _, err := time.ParseDuration(text); err == nil {
+			return fault(whole, SummaryQuotes, "A duration is written in quotes: %q.", text)
+		}
+		return fault(whole, SummaryQuotes, "What begins with a digit and goes on with letters is a text, and is written in quotes: %q.", text)
+	}
+	if m := unquotedForm().percent.FindSubmatch(before); m != nil {
+		end := len(bytes.TrimRight(src[:at.Start.Byte], " \t\r\n"))
+		whole := rangeIn(src, at.Filename, end-len(m[1])-1, end)
+		return fault(whole, SummaryQuotes, "A percentage is written in quotes: \"%s%%\".", m[1])
+	}
+	return nil
+}
+
+// rangeIn makes a range of byte offsets within one line.
+func rangeIn(src []byte, name string, from, to int) hcl.Range {
+	line := 1 + bytes.Count(src[:from], []byte("\n"))
+	begin := bytes.LastIndexByte(src[:from], '\n') + 1
+	column := func(at int) int { return 1 + len([]rune(string(src[begin:at]))) }
+	return hcl.Range{
+		Filename: name,
+		Start:    hcl.Pos{Line: line, Column: column(from), Byte: from},
+		End:      hcl.Pos{Line: line, Column: column(to), Byte: to},
+	}
+}
+
+// heredocOpen finds the heredoc that runs to the end of a file; nil where none
+// does.
+func heredocOpen(src []byte, name string) *hcl.Diagnostic {
+	tokens, _ := hclsyntax.LexConfig(src, name, hcl.InitialPos)
+	var open []hclsyntax.Token
+	for _, t := range tokens {
+		switch t.Type {
+		case hclsyntax.TokenOHeredoc:
+			open = append(open, t)
+		case hclsyntax.TokenCHeredoc:
+			if len(open) > 0 {
+				open = open[:len(open)-1]
+			}
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	t := open[len(open)-1]
+	sign := strings.TrimRight(string(t.Bytes), "\r\n")
+	word := strings.TrimSpace(strings.TrimLeft(sign, "<-"))
+	at := rangeIn(src, name, t.Range.Start.Byte, t.Range.Start.Byte+len(sign))
+	meant := ""
+	for i, line := range strings.Split(string(src[t.Range.End.Byte:]), "\n") {
+		line = strings.TrimSpace(line)
+		rest, begins := strings.CutPrefix(line, word)
+		if begins && strings.Trim(rest, ",;)]}\"") == "" || strings.EqualFold(line, word) || otherMarker().MatchString(line) {
+			meant = fmt.Sprintf(" Line %d holds %q.", t.Range.Start.Line+1+i, line)
+			break
+		}
+	}
+	return fault(at, SummaryHeredoc, "The text that begins with %s goes on to the end of the file: no line holds %s alone.%s", sign, word, meant)
+}
+
+// otherMarker is what the end of a heredoc mostly looks like.
+var otherMarker = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Z]{2,16}$`) })
