@@ -1,11 +1,8 @@
 package lang
 
 import (
-	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -93,6 +90,7 @@ type use struct {
 	expr  hcl.Expression
 	scope scopeKind
 	owner *decl
+	attr  string // of owner
 	duty  string // whose parameters and outputs are meant, where that is known
 }
 
@@ -100,7 +98,7 @@ type use struct {
 func (l *loader) note(d *decl, duty string) {
 	for _, name := range names(d.attrs) {
 		if scope := scopeOf(d.doc.Path, name); scope != scopeLiteral {
-			l.uses = append(l.uses, use{expr: d.attrs[name].Expr, scope: scope, owner: d, duty: duty})
+			l.uses = append(l.uses, use{expr: d.attrs[name].Expr, scope: scope, owner: d, attr: name, duty: duty})
 		}
 	}
 }
@@ -153,6 +151,10 @@ func (l *loader) checkTraversal(u use, t hcl.Traversal) {
 			return
 		}
 	}
+	if kinds := u.owner.doc.attr(u.attr).references(); kinds != nil && len(t) == 1 {
+		l.bareWord(t.SourceRange(), u.attr, root, kinds)
+		return
+	}
 	need := func(kind string, known []string) bool {
 		if !isName {
 			l.fault(t.SourceRange(), SummaryUnknownReference, "%s stands before a name written out, as in %s.%s; a name cannot be worked out.", root, root, example(known))
@@ -204,10 +206,14 @@ func (l *loader) checkReference(kind, name string, t hcl.Traversal, need func(st
 func (l *loader) checkWorkerRoot(u use, t hcl.Traversal, root, second string, at hcl.Range, isName bool, need func(string, []string) bool) {
 	attrs, known := workerRoots[root]
 	if !known {
-		l.unknownRoot(t, root)
+		l.unknownRoot(u, t, root)
 		return
 	}
 	inScope := u.scope == scopeWorker || u.scope == scopeEach && root == "each" || u.scope == scopeLead && root == "task"
+	if !inScope && root == "round" && u.attr == "after" && isName {
+		l.fault(t.SourceRange(), SummaryNotInScope, "after names rounds as texts: write %q.", second)
+		return
+	}
 	if !inScope {
 		l.fault(t.SourceRange(), SummaryNotInScope, "%s is only known for one worker. It may be used in command, args, model_args, env, title, instructions, inputs and dir.", root)
 		return
@@ -251,46 +257,6 @@ func (l *loader) checkWorkerRoot(u use, t hcl.Traversal, root, second string, at
 	default:
 		need("attribute of "+root, attrs)
 	}
-}
-
-// unknownRoot reports the first word of something that is not in scope.
-func (l *loader) unknownRoot(t hcl.Traversal, root string) {
-	at := t[0].SourceRange()
-	if here, ok := foreignWord(root, nil); ok && len(t) > 1 {
-		l.fault(at, SummaryUnknownReference, "There is nothing called %q here. In okstra this is called %s.", root, here)
-		return
-	}
-	roots := append([]string{"var", "local", "path", "git"}, referenceKinds...)
-	roots = append(roots, names(workerRoots)...)
-	hint := meant(root, roots)
-	if hint == "" && len(t) == 1 {
-		hint = fmt.Sprintf(" If the text is meant, put it in quotes: %q. Values are named var.NAME or local.NAME.", root)
-	}
-	l.fault(at, SummaryUnknownReference, "There is nothing called %q.%s", root, hint)
-}
-
-// quoted is the form of a reference in JSON strings.
-var quoted = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(participant|provider|role|duty|task_type|backend|run)\.([A-Za-z][A-Za-z0-9_-]*)$`)
-})
-
-// markQuoted counts references that stand in JSON strings as uses.
-func (l *loader) markQuoted(u use) {
-	if !isJSON(u.expr.Range().Filename) || len(u.expr.Variables()) > 0 {
-		return
-	}
-	v, diags := u.expr.Value(emptyContext)
-	if diags.HasErrors() {
-		return
-	}
-	_ = cty.Walk(v, func(_ cty.Path, v cty.Value) (bool, error) {
-		if !v.IsNull() && v.IsKnown() && v.Type() == cty.String {
-			if m := quoted().FindStringSubmatch(v.AsString()); m != nil {
-				l.def.use(m[1], m[2])
-			}
-		}
-		return true, nil
-	})
 }
 
 // secondStep returns the name after the root, as in var.NAME or var["NAME"].

@@ -17,7 +17,8 @@ var expectation = regexp.MustCompile(`(ERROR|WARNING): ([^|]+)`)
 
 // TestErrorFiles compiles every file of testdata/error and compares the
 // diagnostics with the comments on the offending lines:
-// "# ERROR: summary", several with " | " between them.
+// "# ERROR: summary", several with " | " between them; "# ERROR: summary => words"
+// expects the words in the detail too.
 func TestErrorFiles(t *testing.T) {
 	files, err := filepath.Glob("testdata/error/*.hcl")
 	if err != nil || len(files) == 0 {
@@ -30,13 +31,17 @@ func TestErrorFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			var want []string
+			details := map[string][]string{} // expectation → words of the details, in the order of the line
 			for i, line := range strings.Split(string(src), "\n") {
 				_, comment, ok := strings.Cut(line, "# ")
 				if !ok {
 					continue
 				}
 				for _, m := range expectation.FindAllStringSubmatch(comment, -1) {
-					want = append(want, fmt.Sprintf("%3d %s: %s", i+1, m[1], strings.TrimSpace(m[2])))
+					summary, words, _ := strings.Cut(m[2], "=>")
+					w := fmt.Sprintf("%3d %s: %s", i+1, m[1], strings.TrimSpace(summary))
+					want = append(want, w)
+					details[w] = append(details[w], strings.TrimSpace(words))
 				}
 			}
 			diags, _ := complaints(tree(t, map[string]string{"okstra.hcl": string(src)}))
@@ -50,7 +55,14 @@ func TestErrorFiles(t *testing.T) {
 				if d.Severity == hcl.DiagWarning {
 					severity = "WARNING"
 				}
-				got = append(got, fmt.Sprintf("%3d %s: %s", line, severity, d.Summary))
+				g := fmt.Sprintf("%3d %s: %s", line, severity, d.Summary)
+				got = append(got, g)
+				if words := details[g]; len(words) > 0 {
+					if !strings.Contains(d.Detail, words[0]) {
+						t.Errorf("line %d: the detail does not hold %q: %s", line, words[0], d.Detail)
+					}
+					details[g] = words[1:]
+				}
 				if d.Detail == "" || !strings.HasSuffix(d.Detail, ".") && !strings.HasSuffix(d.Detail, "?") && !strings.HasSuffix(d.Detail, "]") {
 					t.Errorf("line %d: the detail is no sentence: %q", line, d.Detail)
 				}

@@ -13,6 +13,9 @@ import (
 // stands, since merging comes before evaluating: kind.NAME, or for runs the
 // name in quotes.
 func (l *loader) directName(a *hcl.Attribute, kind string) (string, bool) {
+	if l.def.eval.look(a.Expr).bad {
+		return "", false
+	}
 	known := l.def.known(kind)
 	name, at := "", a.Expr.Range()
 	if v, diags := a.Expr.Value(emptyContext); !diags.HasErrors() && v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
@@ -20,11 +23,18 @@ func (l *loader) directName(a *hcl.Attribute, kind string) (string, bool) {
 		if m := quoted().FindStringSubmatch(name); m != nil && m[1] == kind {
 			name = m[2]
 		} else if kind != "run" {
-			l.fault(a.Expr.Range(), SummaryWrongType, "%s is a reference: write %s.NAME, without quotes.%s", a.Name, kind, meant(name, known))
+			form := kind + ".NAME"
+			if ref := l.def.named(name, []string{kind}); ref != "" {
+				form = ref
+			}
+			l.fault(a.Expr.Range(), SummaryWrongType, "%s is a reference: write %s, without quotes.", a.Name, form)
 			return "", false
 		}
 	} else if t, diags := hcl.AbsTraversalForExpr(a.Expr); !diags.HasErrors() && len(t) == 2 && t.RootName() == kind {
 		name, at, _ = secondStep(t)
+	} else if !diags.HasErrors() && len(t) == 1 {
+		l.bareWord(at, a.Name, t.RootName(), []string{kind})
+		return "", false
 	} else {
 		l.fault(a.Expr.Range(), SummaryWrongType, "%s names one %s as it stands: write %s.NAME.", a.Name, kind, kind)
 		return "", false

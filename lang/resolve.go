@@ -286,21 +286,21 @@ func (r *resolver) ref(a *hcl.Attribute, kinds ...string) (reference, bool) {
 }
 
 func (r *resolver) asRef(v cty.Value, at hcl.Range, name string, kinds []string) (reference, bool) {
-	forms := make([]string, len(kinds))
-	for i, k := range kinds {
-		forms[i] = k + ".NAME"
-	}
+	forms := formsOf(kinds)
 	switch {
 	case v.Type() == referenceType:
 		ref := *v.EncapsulatedValue().(*reference)
 		if slices.Contains(kinds, ref.kind) {
 			return ref, true
 		}
-		r.fault(at, SummaryWrongType, "%s is %s, not %s.", name, oneOf(forms), ref)
+		r.fault(at, SummaryWrongType, "%s is %s, not %s.", name, forms, ref)
 	case v.Type() == cty.String && isJSON(at.Filename):
 		m := quoted().FindStringSubmatch(v.AsString())
 		if m == nil || !slices.Contains(kinds, m[1]) {
-			r.fault(at, SummaryWrongType, "%s is %s, not %q.", name, oneOf(forms), v.AsString())
+			if ref := r.eval.def.named(v.AsString(), kinds); ref != "" {
+				forms = strconv.Quote(ref)
+			}
+			r.fault(at, SummaryWrongType, "%s is %s, not %q.", name, forms, v.AsString())
 			break
 		}
 		known := r.eval.def.known(m[1])
@@ -309,9 +309,13 @@ func (r *resolver) asRef(v cty.Value, at hcl.Range, name string, kinds []string)
 		}
 		r.fault(at, SummaryUnknownReference, "There is no %s %q.%s", strings.ReplaceAll(m[1], "_", " "), m[2], meantDefined(m[1], m[2], known))
 	case v.Type() == cty.String:
-		r.fault(at, SummaryWrongType, "%s is a reference: write %s, without quotes.", name, oneOf(forms))
+		if ref := r.eval.def.named(v.AsString(), kinds); ref != "" {
+			r.fault(at, SummaryWrongType, "%s is a reference: write %s, without quotes.", name, ref)
+			break
+		}
+		r.fault(at, SummaryWrongType, "%s is a reference: write %s, without quotes.%s", name, forms, r.eval.def.near(v.AsString(), kinds))
 	default:
-		r.fault(at, SummaryWrongType, "%s is %s, not %s.", name, oneOf(forms), typeWord(v))
+		r.fault(at, SummaryWrongType, "%s is %s, not %s.", name, forms, typeWord(v))
 	}
 	return reference{}, false
 }
