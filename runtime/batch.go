@@ -78,7 +78,7 @@ func (s *session) checkPhaseOrder(b *batch) error {
 		w := b.work[key].worker
 		members = append(members, jobs.Member{Key: w.Key, Label: w.Label, Role: w.Role})
 	}
-	if r := jobs.PhaseOrder(s.plan.Run.TaskType, jobs.Roster(s.plan), members, jobs.Completed(s.state.WorkerDispatches)); r != nil {
+	if r := jobs.PhaseOrder(s.plan.Run.TaskType, jobs.Roster(s.plan), members, jobs.Statuses(s.state.WorkerDispatches)); r != nil {
 		return refusal(r)
 	}
 	return nil
@@ -143,7 +143,7 @@ func (s *session) batchFromKeys(o DispatchOptions) (*batch, error) {
 		rounds, workers = append(rounds, r), append(workers, w)
 		members = append(members, jobs.Member{Key: w.Key, Label: w.Label, Role: w.Role})
 	}
-	if r := jobs.PhaseOrder(s.plan.Run.TaskType, jobs.Roster(s.plan), members, jobs.Completed(s.state.WorkerDispatches)); r != nil {
+	if r := jobs.PhaseOrder(s.plan.Run.TaskType, jobs.Roster(s.plan), members, jobs.Statuses(s.state.WorkerDispatches)); r != nil {
 		return nil, refusal(r)
 	}
 	b := &batch{round: rounds[0], kind: kind}

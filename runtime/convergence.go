@@ -334,23 +334,15 @@ func (s *session) convergenceState() (*converge.State, error) {
 	return st, nil
 }
 
-// convergenceResult tells whether a reverify round met its require: of the
-// judges that were asked, enough completed each time. A round in which nobody
-// could be asked is met: its findings are kept as unverified.
+// convergenceResult is converge.Result by the state artifact as it stands; one
+// that cannot be read met nothing.
 func (s *session) convergenceResult(r *plan.Round) (string, int, int) {
-	asked, completed := 0, 0
-	for _, w := range r.Workers {
-		d := s.state.Latest(w.Key)
-		if d == nil || d.Reason == plan.ReasonConvergenceDisabled {
-			continue
-		}
-		asked++
-		if d.Status == plan.StatusCompleted {
-			completed++
-		}
-	}
 	st, err := s.convergenceState()
-	if err != nil || st == nil || st.Stage != converge.StageDone || asked > 0 && completed < r.Require.Needed(asked) {
+	if err != nil {
+		st = nil
+	}
+	met, completed, asked := converge.Result(r, st, s.state.Outcome)
+	if !met {
 		return "unmet", completed, asked
 	}
 	return "met", completed, asked

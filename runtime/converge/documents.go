@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -208,14 +210,68 @@ func Check(kind plan.Emits, doc []byte) error {
 // decode takes one JSON value; keys that are not ours are let through, since
 // workers are models.
 func decode(doc []byte, into any) error {
+	if len(bytes.TrimSpace(doc)) == 0 {
+		return errors.New("not the expected JSON: it is empty")
+	}
 	dec := json.NewDecoder(bytes.NewReader(doc))
 	if err := dec.Decode(into); err != nil {
-		return fmt.Errorf("not the expected JSON: %w", err)
+		return fmt.Errorf("not the expected JSON: %s: %w", faultAt(doc, err), err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the JSON value")
+		return fmt.Errorf("%s: something follows the JSON value", position(doc, dec.InputOffset()))
 	}
 	return nil
+}
+
+// faultAt is where a document stops being what it should be.
+func faultAt(doc []byte, err error) string {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return position(doc, syntax.Offset-1)
+	case errors.As(err, &kind):
+		return position(doc, kind.Offset-1)
+	}
+	return position(doc, int64(len(bytes.TrimRight(doc, " \t\r\n")))) // it ends in the middle
+}
+
+// position turns an offset into line and column, both from 1.
+func position(doc []byte, offset int64) string {
+	before := doc[:min(max(offset, 0), int64(len(doc)))]
+	return fmt.Sprintf("line %d, column %d", bytes.Count(before, []byte{'\n'})+1, len(before)-bytes.LastIndexByte(before, '\n'))
+}
+
+// unknownKeys names, by their places, the keys of a round plan that no round
+// plan has.
+func unknownKeys(doc []byte) error {
+	var top map[string]json.RawMessage
+	if err := json.Unmarshal(doc, &top); err != nil {
+		return fmt.Errorf("not the expected JSON: %w", err)
+	}
+	var errs places
+	errs.unknown("", top, reflect.TypeFor[RoundPlan]())
+	var judges []map[string]json.RawMessage
+	if json.Unmarshal(top["judges"], &judges) == nil {
+		for i, j := range judges {
+			errs.unknown(fmt.Sprintf("/judges/%d", i), j, reflect.TypeFor[JudgeItems]())
+		}
+	}
+	return errs.join()
+}
+
+// unknown adds the keys of an object that the type has no field for.
+func (p *places) unknown(pointer string, object map[string]json.RawMessage, of reflect.Type) {
+	var known []string
+	for i := range of.NumField() {
+		name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+		known = append(known, name)
+	}
+	for _, key := range slices.Sorted(maps.Keys(object)) {
+		if !slices.Contains(known, key) {
+			p.add(pointer+"/"+key, "is unknown; there are "+strings.Join(known, ", "))
+		}
+	}
 }
 
 // places collects what is wrong, each with its JSON pointer.

@@ -52,6 +52,26 @@ func InputOf(run string, p *plan.Plan, r *plan.Round, emitted Emitted) (Input, e
 	return in, nil
 }
 
+// Result tells whether a reverify round met its require, and of how many judges
+// that were asked how many completed: convergence has ended, and enough of them
+// completed, each in the last round that asked it. A round in which nobody could
+// be asked is met: its findings are kept as unverified. latest is false for a
+// worker of which nothing is recorded; st is nil without a state artifact.
+func Result(r *plan.Round, st *State, latest func(workerKey string) (plan.Status, plan.Reason, bool)) (met bool, completed, asked int) {
+	for _, w := range r.Workers {
+		status, reason, recorded := latest(w.Key)
+		if !recorded || reason == plan.ReasonConvergenceDisabled {
+			continue
+		}
+		asked++
+		if status == plan.StatusCompleted {
+			completed++
+		}
+	}
+	met = st != nil && st.Stage == StageDone && (asked == 0 || completed >= r.Require.Needed(asked))
+	return met, completed, asked
+}
+
 // AnswersTo reads the answers to a round plan. emitted is asked about that
 // round's batch.
 func AnswersTo(p *RoundPlan, emitted Emitted) ([]Answer, error) {

@@ -246,7 +246,14 @@ func (f *FindingState) settle(round, judges int) bool {
 		}
 	}
 	f.Outcome = Contested
-	f.Why = fmt.Sprintf("the judges were not of one mind in round %d (%s)", round, strings.Join(parts, ", "))
+	what := "the judges were not of one mind"
+	switch {
+	case count[Missing] == judges:
+		what = "no judge gave a verdict"
+	case judges == 1:
+		what = "the one judge neither agreed nor disagreed"
+	}
+	f.Why = fmt.Sprintf("%s in round %d (%s)", what, round, strings.Join(parts, ", "))
 	return false
 }
 
@@ -429,11 +436,16 @@ type Round struct {
 	Answers []Answer
 }
 
-// ParseRoundPlan decodes a round plan. Whether it fits the state is for Accept
-// and Replay to say.
+// ParseRoundPlan decodes a round plan. A lead may have written it, so that a
+// key that is none of a round plan's is an error: it would be passed over. The
+// error names every place. Whether the plan fits the state is for Accept and
+// Replay to say.
 func ParseRoundPlan(doc []byte) (*RoundPlan, error) {
 	p := new(RoundPlan)
 	if err := decode(doc, p); err != nil {
+		return nil, err
+	}
+	if err := unknownKeys(doc); err != nil {
 		return nil, err
 	}
 	if p.Format != RoundPlanFormat {

@@ -88,7 +88,7 @@ func (f *file) phaseOrder(c Context) *Refusal {
 			batch = append(batch, m)
 		}
 	}
-	return PhaseOrder(c.Manifest.TaskType, roster, batch, Completed(c.Dispatches))
+	return PhaseOrder(c.Manifest.TaskType, roster, batch, Statuses(c.Dispatches))
 }
 
 func (c Context) worker(assignmentRef string) (*plan.Round, *plan.Worker) {
@@ -239,7 +239,7 @@ func (f *file) membership(c Context, jobs []Job) {
 	}
 	have := map[string]bool{}
 	for _, d := range c.Dispatches {
-		if d.Batch == string(f.kind) {
+		if d.Batch == string(f.kind) && d.Superseded == "" {
 			have[keyOf(d)] = true
 		}
 	}
@@ -249,8 +249,11 @@ func (f *file) membership(c Context, jobs []Job) {
 			f.add(f.kindAt, "%s is not in the round plan of %s, which is followed exactly", j.Worker.Key, f.kind)
 		}
 	}
+	// An entry whose worker is not known may be the one that seems to be missing;
+	// what is wrong with it is said.
+	known := len(jobs) == len(f.entries)
 	for _, key := range p.Workers() {
-		if !have[key] {
+		if known && !have[key] {
 			f.add(f.kindAt, "%s is missing: the round plan of %s is followed exactly", key, f.kind)
 		}
 	}

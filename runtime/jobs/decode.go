@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // entry is one decoded worker of a jobs file with the places of its fields.
@@ -235,7 +236,7 @@ func (f *file) attempt(e *entry) {
 	num, ok := v.value.(json.Number)
 	n, err := strconv.Atoi(string(num))
 	if !ok || err != nil || n < 1 {
-		f.add(v.offset, "%s: attempt is %s; it is a positive integer", e.name(), printable(v.literal))
+		f.add(v.offset, "%s: attempt is %s; it is a positive integer", e.name(), v.literal)
 		return
 	}
 	e.attempt = n
@@ -276,15 +277,32 @@ func (f *file) refusal() *Refusal {
 	}
 	slices.SortStableFunc(f.problems, func(a, b problem) int { return a.offset - b.offset })
 	r := &Refusal{Remedy: "correct the jobs file, or leave it out and name the workers with --workers"}
+	if _, reverify := f.kind.Reverify(); reverify {
+		// Judges are not named one by one: their round plan says who they are.
+		r.Remedy = "correct the jobs file, or leave it out: the one that okstra team await wrote is then taken"
+	}
 	for _, p := range f.problems {
 		line, column := position(f.src, p.offset)
 		r.Moved = append(r.Moved, fmt.Sprintf("%s:%d:%d: %s", f.name, line, column, p.text))
 	}
-	r.What = fmt.Sprintf("the jobs file is refused: %s", f.problems[0].text)
+	r.What = fmt.Sprintf("the jobs file is refused: %s", f.headline())
 	if more := len(f.problems) - 1; more > 0 {
 		r.What += fmt.Sprintf(" (and %d more)", more)
 	}
 	return r
+}
+
+// headline is the problem that a refusal begins with: one of those that decide
+// how the others are to be read, else the first.
+func (f *file) headline() string {
+	for _, p := range f.problems {
+		for _, text := range []string{mixing, noToken, authority} {
+			if strings.Contains(p.text, text) {
+				return p.text
+			}
+		}
+	}
+	return f.problems[0].text
 }
 
 // printable quotes what a file said where it is not plain text.

@@ -196,7 +196,7 @@ func TestRefusals(t *testing.T) {
 		{"a field of another type", set("dutyId", 3), []string{"dutyId is 3; it is a string"}},
 		{"attempt 0", set("attempt", 0), []string{"attempt is 0; it is a positive integer"}},
 		{"attempt 1.5", set("attempt", 1.5), []string{"attempt is 1.5; it is a positive integer"}},
-		{"attempt as text", set("attempt", "1"), []string{`positive integer`}},
+		{"attempt as text", set("attempt", "1"), []string{`attempt is "1"; it is a positive integer`}},
 		{"another attempt", set("attempt", 2), []string{"attempt is 2, expected 1"}},
 		{"no kind", func(f, _ object) { delete(f, "dispatchKind") }, []string{"dispatchKind is missing"}},
 		{"an unknown kind", func(f, _ object) { f["dispatchKind"] = "reverify-r0" }, []string{`"reverify-r0"`, "report-writer"}},
@@ -313,6 +313,27 @@ func TestRefusalsOfRecordedAndPlanned(t *testing.T) {
 		jobs, r := Check(Build(f.run, KindReverify(1), f.batch(2, "reverify-r1", 1)[:1]), "j", f.context())
 		refused(t, jobs, r, "cross.judge.cleo is missing", "followed exactly")
 	})
+	for name, tt := range map[string]struct {
+		change   func(object)
+		headline string
+	}{
+		"a judge with a workerId":             {func(e object) { e["workerId"] = "cross.judge.bert" }, "mixing v1 and v2 identity"},
+		"a judge whose assignment is unknown": {func(e object) { e["assignmentRef"] = "cross/judge/zoe" }, "no assignment cross/judge/zoe in this run"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.ran(0, "write", plan.StatusCompleted)
+			src := spoil(t, Build(f.run, KindReverify(1), f.batch(2, "reverify-r1", 1)), func(_, e object) { tt.change(e) })
+			jobs, r := Check(src, "j", f.context())
+			refused(t, jobs, r, tt.headline)
+			if !strings.Contains(r.What, tt.headline) || strings.Contains(strings.Join(r.Moved, "\n"), "is missing: the round plan") {
+				t.Errorf("%s\n%s", r.What, strings.Join(r.Moved, "\n"))
+			}
+			if strings.Contains(r.Remedy, "--workers") {
+				t.Errorf("judges cannot be named one by one: %s", r.Remedy)
+			}
+		})
+	}
 	t.Run("a judge is added", func(t *testing.T) {
 		f := newFixture(t)
 		f.ran(0, "write", plan.StatusCompleted)
@@ -357,13 +378,14 @@ func TestPhaseOrder(t *testing.T) {
 	bert := Member{"check.verify.bert", "codex-verifier", lead.RoleVerifier}
 	cleo := Member{"look.find.cleo", "claude-analyst", "analyst"}
 	roster := []Member{cleo, ada, bert}
-	done := map[string]bool{ada.Key: true}
+	done := map[string]plan.Status{ada.Key: plan.StatusCompleted}
+	running, failed := map[string]plan.Status{ada.Key: plan.StatusRunning}, map[string]plan.Status{ada.Key: plan.StatusError}
 	tests := []struct {
-		name      string
-		taskType  string
-		batch     []Member
-		completed map[string]bool
-		want      []string // empty: allowed
+		name     string
+		taskType string
+		batch    []Member
+		statuses map[string]plan.Status
+		want     []string // empty: allowed
 	}{
 		{"executor alone", TaskImplementation, []Member{ada}, nil, nil},
 		{"analyst before all", TaskImplementation, []Member{cleo}, nil, nil},
@@ -371,12 +393,14 @@ func TestPhaseOrder(t *testing.T) {
 		{"both", TaskImplementation, []Member{ada, bert}, nil, []string{"one batch holds", "leave out check.verify.bert", "--workers write.do.ada"}},
 		{"executor still in the batch", TaskImplementation, []Member{ada, bert}, done, []string{"still holds the executor", "leave out write.do.ada", "--workers check.verify.bert"}},
 		{"verifier before", TaskImplementation, []Member{bert}, nil, []string{"before write.do.ada has completed", "leave out check.verify.bert"}},
+		{"verifier beside", TaskImplementation, []Member{bert}, running, []string{"write.do.ada is on its way: await it"}},
+		{"verifier after a failure", TaskImplementation, []Member{bert}, failed, []string{"`--dispatch-kind retry --workers write.do.ada`"}},
 		{"both, another task type", "unknown", []Member{ada, bert}, nil, []string{"one batch holds"}},
 		{"verifier before, another task type", "unknown", []Member{bert}, nil, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := PhaseOrder(tt.taskType, roster, tt.batch, tt.completed)
+			r := PhaseOrder(tt.taskType, roster, tt.batch, tt.statuses)
 			if len(tt.want) == 0 {
 				if r != nil {
 					t.Fatalf("refused: %+v", r)
@@ -388,13 +412,13 @@ func TestPhaseOrder(t *testing.T) {
 	}
 }
 
-func TestCompletedFollowsTheLatestThatCounts(t *testing.T) {
-	got := Completed([]*record.Dispatch{
+func TestStatusesFollowTheLatestThatCounts(t *testing.T) {
+	got := Statuses([]*record.Dispatch{
 		{WorkerKey: "a", Status: plan.StatusCompleted}, {WorkerKey: "a", Status: plan.StatusCompleted, Superseded: "redo"},
 		{WorkerKey: "b", Status: plan.StatusCompleted}, {WorkerKey: "b", Status: plan.StatusRunning},
 		{WorkerID: "c", Status: plan.StatusCompleted},
 	})
-	if !got["a"] || got["b"] || !got["c"] {
+	if got["a"] != plan.StatusCompleted || got["b"] != plan.StatusRunning || got["c"] != plan.StatusCompleted {
 		t.Errorf("%v", got)
 	}
 }

@@ -40,10 +40,10 @@ func RosterV1(m *lead.Manifest) []Member {
 	return out
 }
 
-// Completed tells which workers' latest invocations are completed. What a
-// later plan set aside does not count.
-func Completed(dispatches []*record.Dispatch) map[string]bool {
-	out := map[string]bool{}
+// Statuses are those of the workers' latest invocations. What a later plan set
+// aside does not count.
+func Statuses(dispatches []*record.Dispatch) map[string]plan.Status {
+	out := map[string]plan.Status{}
 	for _, d := range dispatches {
 		if d.Superseded != "" {
 			continue
@@ -52,7 +52,7 @@ func Completed(dispatches []*record.Dispatch) map[string]bool {
 		if key == "" {
 			key = d.WorkerID
 		}
-		out[key] = d.Status == plan.StatusCompleted
+		out[key] = d.Status
 	}
 	return out
 }
@@ -65,21 +65,21 @@ func Completed(dispatches []*record.Dispatch) map[string]bool {
 //
 // One batch that holds both is refused in every task type; the completed
 // executor is asked for where the task type is TaskImplementation.
-func PhaseOrder(taskType string, roster, batch []Member, completed map[string]bool) *Refusal {
+func PhaseOrder(taskType string, roster, batch []Member, statuses map[string]plan.Status) *Refusal {
 	executors := withRole(batch, lead.RoleExecutor)
 	verifiers := withRole(batch, lead.RoleVerifier)
 	if len(verifiers) == 0 {
 		return nil
 	}
 	if len(executors) > 0 {
-		return bothInOne(executors, verifiers, completed)
+		return bothInOne(executors, verifiers, statuses)
 	}
 	if taskType != TaskImplementation {
 		return nil
 	}
 	var open []Member
 	for _, m := range withRole(roster, lead.RoleExecutor) {
-		if !completed[m.Key] {
+		if statuses[m.Key] != plan.StatusCompleted {
 			open = append(open, m)
 		}
 	}
@@ -87,15 +87,30 @@ func PhaseOrder(taskType string, roster, batch []Member, completed map[string]bo
 		return nil
 	}
 	return &Refusal{
-		What:  fmt.Sprintf("implementation phase order: %s cannot start before %s has completed", keys(verifiers), keys(open)),
-		Moved: []string{"leave out " + keys(verifiers)},
-		Remedy: fmt.Sprintf("dispatch %s alone (`--workers %s`), await it, then dispatch the verifiers",
-			keys(open), strings.Join(keyList(open), ",")),
+		What:   fmt.Sprintf("implementation phase order: %s cannot start before %s has completed", keys(verifiers), keys(open)),
+		Moved:  []string{"leave out " + keys(verifiers)},
+		Remedy: executorFirst(open, statuses),
 	}
 }
 
-func bothInOne(executors, verifiers []Member, completed map[string]bool) *Refusal {
-	done := !slices.ContainsFunc(executors, func(m Member) bool { return !completed[m.Key] })
+// executorFirst says what brings the executors to completion.
+func executorFirst(open []Member, statuses map[string]plan.Status) string {
+	waiting, kind := slices.Clone(open), ""
+	waiting = slices.DeleteFunc(waiting, func(m Member) bool {
+		s := statuses[m.Key]
+		return s == plan.StatusPlanned || s == plan.StatusSpawning || s == plan.StatusRunning
+	})
+	if len(waiting) == 0 {
+		return fmt.Sprintf("%s is on its way: await it, then dispatch the verifiers", keys(open))
+	}
+	if !slices.ContainsFunc(waiting, func(m Member) bool { s := statuses[m.Key]; return s == "" || s == plan.StatusNotRun }) {
+		kind = "--dispatch-kind retry " // each has an ended attempt
+	}
+	return fmt.Sprintf("dispatch %s alone (`%s--workers %s`), await it, then dispatch the verifiers", keys(waiting), kind, strings.Join(keyList(waiting), ","))
+}
+
+func bothInOne(executors, verifiers []Member, statuses map[string]plan.Status) *Refusal {
+	done := !slices.ContainsFunc(executors, func(m Member) bool { return statuses[m.Key] != plan.StatusCompleted })
 	if done {
 		return &Refusal{
 			What:   fmt.Sprintf("implementation phase order: the verifiers' batch still holds the executor %s, which has completed", keys(executors)),
@@ -106,7 +121,7 @@ func bothInOne(executors, verifiers []Member, completed map[string]bool) *Refusa
 	return &Refusal{
 		What:   fmt.Sprintf("implementation phase order: one batch holds the executor %s and the verifiers %s", keys(executors), keys(verifiers)),
 		Moved:  []string{"leave out " + keys(verifiers)},
-		Remedy: fmt.Sprintf("dispatch the executor alone (`--workers %s`), await it, then dispatch the verifiers", strings.Join(keyList(executors), ",")),
+		Remedy: executorFirst(executors, statuses),
 	}
 }
 

@@ -69,10 +69,12 @@ type Approval struct {
 	Seen     string    `json:"resultsDigest"` // digest of the results that it saw
 }
 
-// Pin is a project input as it was when a worker was first dispatched.
+// Pin is what a worker was given, as it was when it was first dispatched: its
+// project inputs and its program.
 type Pin struct {
 	WorkerKey string           `json:"workerKey"`
 	Inputs    []plan.InputFile `json:"inputs"`
+	Program   *plan.Program    `json:"program,omitempty"`
 }
 
 // Worker is the lead's view of one worker.

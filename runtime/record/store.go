@@ -156,6 +156,15 @@ func (s *State) Latest(workerKey string) *Dispatch {
 	return nil
 }
 
+// Outcome returns how the newest dispatch of a worker key stands, and false
+// where nothing that counts is recorded of it.
+func (s *State) Outcome(workerKey string) (plan.Status, plan.Reason, bool) {
+	if d := s.Latest(workerKey); d != nil {
+		return d.Status, d.Reason, true
+	}
+	return "", plan.ReasonNone, false
+}
+
 // Invocation returns the dispatch with this reference, or nil.
 func (s *State) Invocation(ref string) *Dispatch {
 	for _, d := range s.WorkerDispatches {

@@ -46,21 +46,19 @@ func (v *verifier) rounds() {
 
 // result derives whether a round met its require.
 func (v *verifier) result(r *plan.Round) string {
-	asked, completed := 0, 0
-	for _, w := range r.Workers {
-		d := v.state.Latest(w.Key)
-		if r.Kind == plan.RoundReverify && (d == nil || d.Reason == plan.ReasonConvergenceDisabled) {
-			continue // a judge that had nothing to judge
+	if r.Kind == plan.RoundReverify {
+		if ok, _, _ := converge.Result(r, v.conv, v.state.Outcome); !ok {
+			return unmet
 		}
-		asked++
-		if d != nil && d.Status == plan.StatusCompleted {
+		return met
+	}
+	completed := 0
+	for _, w := range r.Workers {
+		if d := v.state.Latest(w.Key); d != nil && d.Status == plan.StatusCompleted {
 			completed++
 		}
 	}
-	if r.Kind == plan.RoundReverify && (v.conv == nil || v.conv.Stage != converge.StageDone) {
-		return unmet
-	}
-	if completed < r.Require.Needed(asked) {
+	if completed < r.Require.Needed(len(r.Workers)) {
 		return unmet
 	}
 	return met
