@@ -188,21 +188,30 @@ func (l *loader) unitFiles(path string) ([]string, string, error) {
 	if !info.IsDir() {
 		return []string{path}, filepath.Dir(path), nil
 	}
-	entries, err := afero.ReadDir(l.src.Fs, path)
+	out, err := definitionsIn(l.src.Fs, path)
 	if err != nil {
 		return nil, "", plainError(err)
-	}
-	var out []string
-	for _, e := range entries {
-		if !e.IsDir() && isDefinition(e.Name()) && !strings.HasPrefix(e.Name(), ".") {
-			out = append(out, filepath.Join(path, e.Name()))
-		}
 	}
 	if len(out) == 0 {
 		return nil, "", errors.New("the folder holds no *.hcl or *.hcl.json file")
 	}
-	slices.Sort(out)
 	return out, path, nil
+}
+
+// definitionsIn lists the definition files of a folder, sorted.
+func definitionsIn(fsys afero.Fs, folder string) ([]string, error) {
+	entries, err := afero.ReadDir(fsys, folder)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, e := range entries {
+		if !e.IsDir() && isDefinition(e.Name()) && !strings.HasPrefix(e.Name(), ".") {
+			out = append(out, filepath.Join(folder, e.Name()))
+		}
+	}
+	slices.Sort(out)
+	return out, nil
 }
 
 func isDefinition(name string) bool {

@@ -12,6 +12,30 @@ import (
 // conventional are the names that a definition is found by.
 var conventional = []string{"okstra.hcl", "okstra.hcl.json", "okstra"}
 
+// Conventional returns the names in a folder by which a definition is found
+// there without -f, in a fixed order: okstra.hcl and okstra.hcl.json where they
+// are files, okstra where it is a folder that holds definition files, or one that
+// cannot be read.
+func Conventional(fsys afero.Fs, dir string) []string {
+	var found []string
+	for _, name := range conventional {
+		path := filepath.Join(dir, name)
+		info, err := fsys.Stat(path)
+		switch {
+		case err != nil:
+			continue
+		case name != "okstra" && info.IsDir(), name == "okstra" && !info.IsDir():
+			continue
+		case name == "okstra":
+			if files, err := definitionsIn(fsys, path); err == nil && len(files) == 0 {
+				continue
+			}
+		}
+		found = append(found, name)
+	}
+	return found
+}
+
 // locate finds the definition and the project root.
 func (l *loader) locate() bool {
 	if !filepath.IsAbs(l.src.Dir) {
@@ -20,21 +44,10 @@ func (l *loader) locate() bool {
 	l.src.Dir = filepath.Clean(l.src.Dir)
 	path := l.src.File
 	if path == "" {
-		var found []string
-		odd := ""
-		for _, name := range conventional {
-			info, err := l.src.Fs.Stat(filepath.Join(l.src.Dir, name))
-			switch {
-			case err != nil:
-			case info.IsDir() == (name == "okstra"):
-				found = append(found, name)
-			case info.IsDir():
-				odd = " (" + name + " is a folder.)"
-			}
-		}
+		found := Conventional(l.src.Fs, l.src.Dir)
 		switch len(found) {
 		case 0:
-			l.diags = append(l.diags, bare(SummaryNotFound, "There is no okstra.hcl, okstra.hcl.json or folder okstra/ in %s.%s %s", l.src.Dir, odd, l.elsewhere()))
+			l.diags = append(l.diags, bare(SummaryNotFound, "There is no okstra.hcl, okstra.hcl.json or folder okstra/ of *.hcl files in %s.%s %s", l.src.Dir, l.odd(), l.elsewhere()))
 			return false
 		case 1:
 			path = found[0]
@@ -69,14 +82,27 @@ func (l *loader) locate() bool {
 	return true
 }
 
+// odd says what in the working directory has the name of a definition and is
+// none, with a space before it; or "".
+func (l *loader) odd() string {
+	for _, name := range conventional {
+		info, err := l.src.Fs.Stat(filepath.Join(l.src.Dir, name))
+		switch {
+		case err != nil:
+		case name == "okstra" && info.IsDir():
+			return " (The folder okstra/ holds no *.hcl or *.hcl.json file.)"
+		case name != "okstra" && info.IsDir():
+			return " (" + name + " is a folder.)"
+		}
+	}
+	return ""
+}
+
 // elsewhere says what to do where the working directory holds no definition.
 func (l *loader) elsewhere() string {
 	for dir := filepath.Dir(l.src.Dir); ; dir = filepath.Dir(dir) {
-		for _, name := range conventional {
-			info, err := l.src.Fs.Stat(filepath.Join(dir, name))
-			if err == nil && info.IsDir() == (name == "okstra") {
-				return "There is one above it: give -C " + dir + " to work there, or -f."
-			}
+		if len(Conventional(l.src.Fs, dir)) > 0 {
+			return "There is one above it: give -C " + dir + " to work there, or -f."
 		}
 		if dir == filepath.Dir(dir) {
 			return "Name a file or folder with -f, another working directory with -C, or write one with okstra init."

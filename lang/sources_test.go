@@ -60,7 +60,9 @@ func TestFinding(t *testing.T) {
 		"folder":      {files: map[string]string{"okstra/a.hcl": body, "okstra/x.vars.hcl": "what is this", "okstra/README.md": "x"}, path: "/p/okstra"},
 		"named":       {files: map[string]string{"okstra.hcl": "broken {", "sub/my.hcl": body}, file: "sub/my.hcl", path: "/p/sub/my.hcl"},
 		"not there":   {files: map[string]string{"okstra.hcl": body}, file: "other.hcl", words: []string{SummaryNotFound, "other.hcl", "no such file"}},
-		"empty":       {files: map[string]string{"okstra/x.txt": ""}, words: []string{SummaryUnreadable, "*.hcl"}},
+		"empty":       {files: map[string]string{"okstra/x.txt": ""}, words: []string{SummaryNotFound, "The folder okstra/ holds no *.hcl", "okstra init"}},
+		"empty named": {files: map[string]string{"okstra/x.txt": ""}, file: "okstra", words: []string{SummaryUnreadable, "*.hcl"}},
+		"beside code": {files: map[string]string{"okstra/x.go": "", "okstra/x.vars.hcl": "", "okstra.hcl": body}, path: "/p/okstra.hcl"},
 		"folder json": {files: map[string]string{"okstra/a.hcl.json": `{"duty":{"d":{"instructions":"x"}}}`, "okstra/b.hcl": strings.Replace(body, `duty "d" {`, `duty "e" {`, 1)}, path: "/p/okstra"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -86,3 +86,16 @@ func TestDefinitionAbove(t *testing.T) {
 		t.Error(texts(diags))
 	}
 }
+
+// TestNoDefinitionAbove: a folder that is only called like one is no definition.
+func TestNoDefinitionAbove(t *testing.T) {
+	src := tree(t, map[string]string{"okstra/main.go": "", "a/b/x.txt": ""})
+	src.Dir = "/p/a/b"
+	_, diags := Load(src)
+	if len(diags) != 1 || strings.Contains(diags[0].Detail, "above") || !strings.Contains(diags[0].Detail, "okstra init") {
+		t.Error(texts(diags))
+	}
+	if found := Conventional(src.Fs, "/p"); found != nil {
+		t.Error(found)
+	}
+}
