@@ -57,7 +57,7 @@ func (c commands) rounds() []roundView {
 		v := roundView{Number: r.Index + 1, Name: r.Name, Kind: string(r.Kind), Empty: OneLine(r.Empty)}
 		if r.Gate != nil {
 			v.Gate = OneLine(r.Gate.Reason)
-			v.Notes = append(v.Notes, "Ask the user first, and pass on the answer: `"+c.approve(r)+"`, or the same with `--deny`, which ends the run.")
+			v.Notes = append(v.Notes, "Ask the user first, and pass on the answer: `"+c.approve(r)+"`"+others(r.Gate.Choices)+", or a denial, which ends the run: `"+c.run("approve", r.Name, "--deny")+"`.")
 		}
 		if len(r.Workers) > 0 {
 			c.batch(r, &v)
@@ -113,6 +113,18 @@ func (c commands) approve(r plan.Round) string {
 		words = append(words, "--choice", r.Gate.Choices[0])
 	}
 	return c.run("approve", words...)
+}
+
+// others names the choices of a gate that a command does not show.
+func others(choices []string) string {
+	if len(choices) < 2 {
+		return ""
+	}
+	quoted := make([]string, 0, len(choices))
+	for _, choice := range choices[1:] {
+		quoted = append(quoted, "`"+Quote(choice)+"`")
+	}
+	return " (the choices besides `" + Quote(choices[0]) + "`: " + strings.Join(quoted, ", ") + ")"
 }
 
 func (c commands) retry() []string {

@@ -100,25 +100,89 @@ func (r Report) verdict() (converge.Token, []string) {
 	if worst == slices.Index(converge.Tokens, converge.Accepted) && len(blockers) > 0 {
 		problems = append(problems, fmt.Sprintf("the verdict is accepted, which needs zero confirmed blockers; there are %d: %s", len(blockers), strings.Join(blockers, "; ")))
 	}
-	for _, said := range saidVerdict().FindAllStringSubmatch(r.Narrative, -1) {
-		token := converge.Token(strings.ToLower(said[1]))
-		rank := slices.Index(converge.Tokens, token)
-		switch {
-		case rank < 0:
-			problems = append(problems, fmt.Sprintf("the narrative gives the verdict %q, which is none of accepted, conditional-accept, blocked", said[1]))
-		case worst >= 0 && rank < worst:
-			problems = append(problems, fmt.Sprintf("the narrative says %s where the verifiers say %s", token, converge.Tokens[worst]))
-		case token == converge.Accepted && len(blockers) > 0 && worst < 0:
-			problems = append(problems, fmt.Sprintf("the narrative says accepted, which needs zero confirmed blockers; there are %d: %s", len(blockers), strings.Join(blockers, "; ")))
-		}
-		if worst < 0 && rank >= 0 {
-			worst = rank
-		}
+	said, unknown := narrated(r.Narrative)
+	for _, word := range unknown {
+		problems = append(problems, fmt.Sprintf("the narrative gives the verdict %q, which is none of accepted, conditional-accept, blocked", word))
+	}
+	switch {
+	case len(said) == 0:
+	case len(said) > 1:
+		problems = append(problems, fmt.Sprintf("the narrative gives %d verdicts: %s", len(said), joined(said)))
+	case worst >= 0 && slices.Index(converge.Tokens, said[0]) < worst:
+		problems = append(problems, fmt.Sprintf("the narrative says %s where the verifiers say %s", said[0], converge.Tokens[worst]))
+	case worst < 0 && said[0] == converge.Accepted && len(blockers) > 0:
+		problems = append(problems, fmt.Sprintf("the narrative says accepted, which needs zero confirmed blockers; there are %d: %s", len(blockers), strings.Join(blockers, "; ")))
+	}
+	if worst < 0 && len(said) > 0 {
+		worst = slices.Index(converge.Tokens, said[len(said)-1]) // the worst of them
 	}
 	if worst < 0 {
 		return "", problems
 	}
 	return converge.Tokens[worst], problems
+}
+
+// narrated finds the verdicts that a narrative gives, from the best to the
+// worst, and what it gives in place of one. What stands in a code block is
+// shown, not said.
+func narrated(narrative string) (said []converge.Token, unknown []string) {
+	for _, m := range saidVerdict().FindAllStringSubmatch(withoutCode(narrative), -1) {
+		token := converge.Token(strings.ToLower(m[1]))
+		switch {
+		case !slices.Contains(converge.Tokens, token):
+			unknown = append(unknown, m[1])
+		case !slices.Contains(said, token):
+			said = append(said, token)
+		}
+	}
+	slices.SortFunc(said, func(a, b converge.Token) int {
+		return slices.Index(converge.Tokens, a) - slices.Index(converge.Tokens, b)
+	})
+	return said, unknown
+}
+
+// withoutCode drops the fenced code blocks of a Markdown text. One that is not
+// closed goes to the end.
+func withoutCode(text string) string {
+	var b strings.Builder
+	fence := ""
+	for l := range strings.Lines(text) {
+		mark := fenceOf(l)
+		switch {
+		case fence != "":
+			rest := strings.TrimLeft(strings.TrimSpace(l), fence[:1])
+			if strings.HasPrefix(mark, fence) && rest == "" {
+				fence = ""
+			}
+		case mark != "":
+			fence = mark
+		default:
+			b.WriteString(l)
+		}
+	}
+	return b.String()
+}
+
+// fenceOf is the run of backquotes or tildes that a line begins a fence with,
+// empty where it is none.
+func fenceOf(l string) string {
+	trimmed := strings.TrimLeft(l, " ")
+	if len(l)-len(trimmed) > 3 || trimmed == "" {
+		return ""
+	}
+	n := len(trimmed) - len(strings.TrimLeft(trimmed, trimmed[:1]))
+	if trimmed[0] != '`' && trimmed[0] != '~' || n < 3 {
+		return ""
+	}
+	return trimmed[:n]
+}
+
+func joined(tokens []converge.Token) string {
+	words := make([]string, len(tokens))
+	for i, t := range tokens {
+		words[i] = string(t)
+	}
+	return strings.Join(words, ", ")
 }
 
 // ConfirmedBlockers lists what stands in the way of accepting the work: what

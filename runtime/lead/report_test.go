@@ -86,6 +86,10 @@ func TestReportVerdicts(t *testing.T) {
 		{"the narrative alone", Report{Narrative: "Verdict: conditional-accept"}, "conditional-accept", ""},
 		{"the narrative alone, with a blocker", Report{Narrative: "Verdict: accepted", Convergence: critical}, "accepted", "zero confirmed blockers"},
 		{"no token", Report{Narrative: "> Verdict: excellent"}, "", `"excellent", which is none of`},
+		{"two verdicts", Report{Narrative: "Verdict: conditional-accept\n\nVerdict: accepted"}, "conditional-accept", "the narrative gives 2 verdicts: accepted, conditional-accept"},
+		{"two verdicts, the worse last", Report{Narrative: "Verdict: conditional-accept\n\nVerdict: blocked"}, "blocked", "gives 2 verdicts"},
+		{"the same twice", Report{Narrative: "Verdict: blocked\n\n**Verdict: blocked**"}, "blocked", ""},
+		{"in a code block", Report{Narrative: "```\nVerdict: excellent\n``` x\n````\n\nVerdict: blocked\n~~~text\nVerdict: accepted\n"}, "blocked", ""},
 		{"a verdict in a sentence", Report{Narrative: "The verdict was hard to reach."}, "", ""},
 		{"an unknown token of a verifier", Report{Verdicts: []ReportVerdict{verdict("fine")}}, "", `gave the verdict "fine"`},
 	}
