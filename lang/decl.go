@@ -82,6 +82,7 @@ var foreign = map[string]string{
 	"job":        "run or round",
 	"target":     "run or round",
 	"stage":      "run or round",
+	"step":       "duty (what is asked) or round (when)",
 	"include":    "import",
 	"module":     "import",
 	"secrets":    "env with a sensitive variable",
@@ -92,8 +93,11 @@ var foreign = map[string]string{
 }
 
 func foreignWord(word string, doc *BlockDoc) (string, bool) {
-	if word == "prompt" && doc != nil && doc.Path == "duty" {
+	switch {
+	case word == "prompt" && doc != nil && doc.Path == "duty":
 		return "instructions", true
+	case word == "task" && doc == rootDoc:
+		return "duty (what is asked) or round (when)", true
 	}
 	w, ok := foreign[word]
 	return w, ok
@@ -180,7 +184,7 @@ func (l *loader) reword(d *hcl.Diagnostic, doc *BlockDoc) *hcl.Diagnostic {
 	case d.Summary == "Unsupported argument":
 		summary, what = SummaryUnknownAttribute, "attribute"
 		if slices.Contains(blocks, word) {
-			return fault(*d.Subject, SummaryUnknownAttribute, "%s is a block: write %s { … }, without an equals sign.", word, word)
+			return fault(*d.Subject, SummaryUnknownAttribute, "%s is a block: write %s … }, without an equals sign.", word, doc.inner(word).opening())
 		}
 		known = append(known, blocks...)
 	case d.Summary == "Unsupported block type":
@@ -198,17 +202,67 @@ func (l *loader) reword(d *hcl.Diagnostic, doc *BlockDoc) *hcl.Diagnostic {
 			d.Detail = fmt.Sprintf("%s needs the attribute %s (%s): %s", upper(doc.title()), a.Name, a.Type, a.Description)
 		}
 		return d
-	case strings.HasPrefix(d.Summary, "Extraneous label"), strings.HasPrefix(d.Summary, "Missing block label"),
-		strings.HasPrefix(d.Summary, "Missing ") && strings.Contains(d.Summary, " for "):
+	case labelFault(d) != "":
+		typeName := labelFault(d)
+		form := typeName + " { … }"
+		if inner := doc.inner(typeName); inner != nil {
+			form = inner.opening() + " … }"
+		}
+		if strings.HasPrefix(d.Summary, "Extraneous") && !strings.Contains(form, `"`) {
+			return fault(*d.Subject, SummaryLabels, "%s has no name: write %s.", typeName, form)
+		}
+		return fault(*d.Subject, SummaryLabels, "Write %s.", form)
+	case strings.HasPrefix(d.Summary, "Missing block label"):
 		d.Summary = SummaryLabels
 		return d
 	default:
 		return d
 	}
+	if word == "access" && doc.takesAccess() {
+		return fault(*d.Subject, summary, "There is no %s %q %s: access comes from the role of the duty. Write role = role.executor in the duty, or a role of your own with access = \"write\".", what, word, where)
+	}
 	if here, ok := foreignWord(word, doc); ok {
 		return fault(*d.Subject, summary, "There is no %s %q %s. In okstra this is called %s.", what, word, where, here)
 	}
 	return fault(*d.Subject, summary, "There is no %s %q %s.%s", what, word, where, meant(word, known))
+}
+
+// labelFault returns the type of the block that a diagnostic of HCL misses a
+// label of, or finds one too many of; else "".
+func labelFault(d *hcl.Diagnostic) string {
+	if typeName, ok := strings.CutPrefix(d.Summary, "Extraneous label for "); ok {
+		return typeName
+	}
+	if rest, ok := strings.CutPrefix(d.Summary, "Missing "); ok {
+		if _, typeName, ok := strings.Cut(rest, " for "); ok {
+			return typeName
+		}
+	}
+	return ""
+}
+
+// opening is how the block begins, up to its brace.
+func (b *BlockDoc) opening() string {
+	out := b.typeName()
+	for _, l := range b.Labels {
+		switch l {
+		case "access":
+			out += ` "read"`
+		default:
+			out += fmt.Sprintf(" %q", strings.ToUpper(l))
+		}
+	}
+	return out + " {"
+}
+
+// takesAccess reports whether a person may think that the block says who may
+// write.
+func (b *BlockDoc) takesAccess() bool {
+	switch b.Path {
+	case "participant", "duty", "run", "run > round", "round > assign":
+		return true
+	}
+	return false
 }
 
 // title names the block for a sentence: "a round".
@@ -267,6 +321,13 @@ func labelRange(b *hcl.Block, i int) hcl.Range {
 
 func (l *loader) fault(at hcl.Range, summary, detail string, args ...any) {
 	l.diags = append(l.diags, fault(at, summary, detail, args...))
+}
+
+// said reports whether there is an error within a range.
+func (l *loader) said(at hcl.Range) bool {
+	return slices.ContainsFunc(l.diags, func(d *hcl.Diagnostic) bool {
+		return d.Severity == hcl.DiagError && d.Subject != nil && at.Overlaps(*d.Subject)
+	})
 }
 
 // distinct reports inner blocks (or rounds) of one name in one body; seen maps

@@ -188,7 +188,7 @@ func (d *Definition) task(r *resolver, rn *run) plan.Task {
 	fromSettings := func(into *string, name string) {
 		if a := d.settings.attr(name); a != nil {
 			if v, ok := r.value(a); ok {
-				part(into, entry{v, a.Expr.Range()}, name)
+				part(into, entry{value: v, at: a.Expr.Range()}, name)
 			}
 		}
 	}

@@ -1,6 +1,9 @@
 package lang
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/okstra/okstra/lang/plan"
@@ -86,21 +89,35 @@ func (r *resolver) reasons(e entry) ([]plan.Reason, bool) {
 		return nil, false
 	}
 	out, good := []plan.Reason{}, true
-	for it := e.value.ElementIterator(); it.Next(); {
+	places := e.elements()
+	for it, i := e.value.ElementIterator(), 0; it.Next(); i++ {
 		_, v := it.Element()
-		s, ok := r.asText(v, e.at, "An element of retry.on")
+		at := e.at
+		if i < len(places) {
+			at = places[i]
+		}
+		s, ok := r.asText(v, at, "An element of retry.on")
 		if !ok {
 			good = false
 			continue
 		}
 		if !failure(plan.Reason(s)) {
-			r.fault(e.at, SummaryWrongValue, "%q is not a reason for which an attempt fails.%s", s, meant(s, failures()))
+			r.notReason(at, s)
 			good = false
 			continue
 		}
 		out = append(out, plan.Reason(s))
 	}
 	return out, good
+}
+
+// notReason reports a text that is no reason for which an attempt fails.
+func (r *resolver) notReason(at hcl.Range, text string) {
+	hint := ""
+	if n := nearest(text, failures()); n != "" {
+		hint = fmt.Sprintf(" Did you mean %q?", n)
+	}
+	r.fault(at, SummaryWrongValue, "%q is not a reason for which an attempt fails.%s The reasons are %s.", text, hint, strings.Join(failures(), ", "))
 }
 
 // failure reports whether an attempt can fail for this reason.

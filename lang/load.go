@@ -294,6 +294,7 @@ func (l *loader) imports(f *hcl.File, u *unit, ring []string) {
 // decode decodes every block of a unit.
 func (l *loader) decode(u *unit) {
 	for _, f := range u.files {
+		l.repeatedKeys(f)
 		c := l.content(f.Body, rootDoc, true)
 		for _, b := range c.Blocks {
 			l.block(b)

@@ -185,7 +185,7 @@ func (r *resolver) choice(a *hcl.Attribute, options ...string) (string, bool) {
 }
 
 // longest is the longest duration that means anything: a year.
-const longest = 366 * 24 * time.Hour
+const longest = plan.Duration(366 * 24 * time.Hour)
 
 func (r *resolver) asDuration(v cty.Value, at hcl.Range, name string, zero bool) (plan.Duration, bool) {
 	if v.Type() != cty.String {
@@ -196,12 +196,24 @@ func (r *resolver) asDuration(v cty.Value, at hcl.Range, name string, zero bool)
 	switch {
 	case err != nil:
 		r.fault(at, SummaryWrongValue, "%q is not a duration. Write a number with a unit, such as \"90s\", \"15m\" or \"1h30m\".", v.AsString())
-	case d < 0, d == 0 && !zero, d > longest, d > 0 && d < time.Millisecond:
-		r.fault(at, SummaryOutOfRange, "%s is at least 1ms and at most %s.", name, plan.Duration(longest))
+	case d < 0, d == 0 && !zero, d > longest.D(), d > 0 && d < time.Millisecond:
+		r.fault(at, SummaryOutOfRange, "%s is at least 1ms and at most %s.", name, shortly(longest))
 	default:
 		return plan.Duration(d), true
 	}
 	return 0, false
+}
+
+// shortly writes a duration as a person would: 3m, not 3m0s.
+func shortly(d plan.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
 }
 
 func (r *resolver) asAmount(v cty.Value, at hcl.Range, name string) (float64, bool) {
@@ -221,7 +233,25 @@ func (r *resolver) asAmount(v cty.Value, at hcl.Range, name string) (float64, bo
 // entry is one key of an object attribute.
 type entry struct {
 	value cty.Value
-	at    hcl.Range // of the value, or the whole attribute
+	at    hcl.Range      // of the value, or the whole attribute
+	expr  hcl.Expression // of the value; nil where that cannot be told
+}
+
+// elements are the places of the elements of a list that is written out in an
+// entry; nil where it is not.
+func (e entry) elements() []hcl.Range {
+	if e.expr == nil || !e.value.Type().IsTupleType() {
+		return nil
+	}
+	written, diags := hcl.ExprList(e.expr)
+	if diags.HasErrors() || len(written) != e.value.LengthInt() {
+		return nil
+	}
+	out := make([]hcl.Range, len(written))
+	for i, w := range written {
+		out[i] = w.Range()
+	}
+	return out
 }
 
 // object resolves an object whose keys are checked as strictly as a block's.
@@ -230,14 +260,15 @@ func (r *resolver) object(a *hcl.Attribute, keys []AttrDoc) (map[string]entry, b
 	if !ok {
 		return nil, false
 	}
-	t := v.Type()
-	if !t.IsObjectType() && !t.IsMapType() {
-		r.wrong(a.Expr.Range(), a.Name, "an object: write { key = value, … }", v)
-		return nil, false
-	}
 	var known []string
 	for _, k := range keys {
 		known = append(known, k.Name)
+	}
+	t := v.Type()
+	if !t.IsObjectType() && !t.IsMapType() {
+		form := a.Name + " = { " + strings.Join(known, " = …, ") + " = … }"
+		r.wrong(a.Expr.Range(), a.Name, "an object: write "+form+" (or some of these keys)", v)
+		return nil, false
 	}
 	places := keyPlaces(a.Expr)
 	out := map[string]entry{}
@@ -245,20 +276,24 @@ func (r *resolver) object(a *hcl.Attribute, keys []AttrDoc) (map[string]entry, b
 	for _, name := range names(elements) {
 		at, ok := places[name]
 		if !ok {
-			at = keyPlace{a.Expr.Range(), a.Expr.Range()}
+			at = keyPlace{key: a.Expr.Range(), value: a.Expr.Range()}
 		}
 		if !slices.Contains(known, name) {
 			r.fault(at.key, SummaryUnknownAttribute, "%s has no key %q.%s", a.Name, name, meant(name, known))
 			continue
 		}
 		if !elements[name].IsNull() {
-			out[name] = entry{elements[name], at.value}
+			out[name] = entry{elements[name], at.value, at.expr}
 		}
 	}
 	return out, true
 }
 
-type keyPlace struct{ key, value hcl.Range }
+// keyPlace is where a key of an object stands, with its value.
+type keyPlace struct {
+	key, value hcl.Range
+	expr       hcl.Expression // the value; nil where that cannot be told
+}
 
 // keyPlaces tells where the keys of an object are written, where that can be told.
 func keyPlaces(expr hcl.Expression) map[string]keyPlace {
@@ -270,7 +305,7 @@ func keyPlaces(expr hcl.Expression) map[string]keyPlace {
 	for _, p := range pairs {
 		k, diags := p.Key.Value(emptyContext)
 		if s, ok := toText(k); ok && !diags.HasErrors() {
-			out[s.AsString()] = keyPlace{p.Key.Range(), p.Value.Range()}
+			out[s.AsString()] = keyPlace{p.Key.Range(), p.Value.Range(), p.Value}
 		}
 	}
 	return out

@@ -4,11 +4,12 @@ import "github.com/hashicorp/hcl/v2"
 
 // Roles that rules are written for.
 const (
-	roleAnalyst  = "analyst"
-	roleExecutor = "executor"
-	roleVerifier = "verifier"
-	roleLead     = "lead"
-	roleCritic   = "critic"
+	roleAnalyst      = "analyst"
+	roleExecutor     = "executor"
+	roleVerifier     = "verifier"
+	roleLead         = "lead"
+	roleCritic       = "critic"
+	roleReportWriter = "report-writer"
 )
 
 // role is a declared role: what a worker may touch.

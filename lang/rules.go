@@ -2,6 +2,7 @@ package lang
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/okstra/okstra/lang/plan"
@@ -10,6 +11,7 @@ import (
 // checkRun holds a run to the rules that span its rounds.
 func (c *compiler) checkRun() {
 	c.checkRoundKinds()
+	c.checkReportRole()
 	c.checkPhaseOrder()
 	c.checkExecutors()
 	c.checkReverify()
@@ -53,6 +55,16 @@ func (c *compiler) checkRoundKinds() {
 		first[rd.Kind] = rd.Name
 		if rd.Kind == plan.RoundReportWriter && len(rd.Workers) != 1 && counted(rd, decl) {
 			c.fault(decl.header, SummaryReportWriter, "The round %q of kind \"report-writer\" has %s; it needs exactly one: one assign to one participant, without for_each.", rd.Name, plan.Count(len(rd.Workers), "worker"))
+		}
+	}
+}
+
+// checkReportRole warns of report-writers that are none: what a report-writer
+// owes is asked by the kind of the round, and not by the role.
+func (c *compiler) checkReportRole() {
+	for _, st := range c.stations {
+		if st.duty.role == roleReportWriter && st.round.Kind != plan.RoundReportWriter && !st.audit {
+			c.diags = append(c.diags, caution(st.assign.attr("duty").Expr.Range(), SummaryReportRole, "The duty %q is done in the role report-writer, but the round %q is of kind %q, so that no audit file is asked for. Write kind = \"report-writer\" in the round, or audit = true in the duty.", st.duty.name, st.round.Name, st.round.Kind))
 		}
 	}
 }
@@ -184,11 +196,9 @@ func (c *compiler) checkBudget() {
 	if b == nil {
 		return
 	}
+	c.checkWall(b.Wall)
 	for _, st := range c.stations {
 		p := st.provider
-		if b.Wall != nil && st.limits.Wall > *b.Wall {
-			c.diags = append(c.diags, caution(c.budgetAt["wall"].at, SummaryBudgetSmall, "A worker of the duty %q may take %s, its wall limit, and the whole run %s: it would never be started. Raise budget.wall, or shorten timeout.wall.", st.duty.name, st.limits.Wall, b.Wall))
-		}
 		noTokens := p.output == plan.OutputText && (p.worst == nil || p.worst.Tokens == nil)
 		noUSD := p.output != plan.OutputClaudeStream && (p.worst == nil || p.worst.USD == nil)
 		if b.Tokens != nil && noTokens {
@@ -198,4 +208,27 @@ func (c *compiler) checkBudget() {
 			c.fault(c.budgetAt["usd"].at, SummaryBudget, "The provider %q reports no cost. Say in it what one start costs at most: worst = { usd = … }.", p.name)
 		}
 	}
+}
+
+// checkWall warns once of the duties whose workers the budget can never let
+// start.
+func (c *compiler) checkWall(budget *plan.Duration) {
+	if budget == nil {
+		return
+	}
+	var longest plan.Duration
+	var duties []string
+	for _, st := range c.stations {
+		if st.limits.Wall > *budget {
+			longest = max(longest, st.limits.Wall)
+			if name := strconv.Quote(st.duty.name); !slices.Contains(duties, name) {
+				duties = append(duties, name)
+			}
+		}
+	}
+	if len(duties) == 0 {
+		return
+	}
+	wall := c.budgetAt["wall"]
+	c.diags = append(c.diags, caution(wall.at, SummaryBudgetSmall, "A worker of duty %s may take %s, its wall limit, and the whole run %s: it would never be started. Raise budget.wall, or shorten timeout.wall.", plan.Some(duties), shortly(longest), wall.value.AsString()))
 }

@@ -180,7 +180,7 @@ func (c *compiler) templateMap(w *work, a *hcl.Attribute) map[string]envValue {
 		for _, name := range names(elements) {
 			place, ok := places[name]
 			if !ok {
-				place = keyPlace{a.Expr.Range(), a.Expr.Range()}
+				place = keyPlace{key: a.Expr.Range(), value: a.Expr.Range()}
 			}
 			if !c.envName(name, place.key) {
 				good = false

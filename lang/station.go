@@ -101,7 +101,7 @@ func (c *compiler) provider(name string) *resolvedProvider {
 		}
 		reason := plan.Reason(exits[code])
 		if !failure(reason) {
-			c.fault(at, SummaryWrongValue, "%q is not a reason for which an attempt fails.%s", reason, meant(string(reason), failures()))
+			c.notReason(at, string(reason))
 			continue
 		}
 		p.exits[code] = reason

@@ -43,11 +43,30 @@ func (l *loader) typeOf(a *hcl.Attribute) typed {
 		return typed{ty: cty.DynamicPseudoType}
 	}
 	ty, defaults, diags := typeexpr.TypeConstraintWithDefaults(a.Expr)
+	if v, bad := a.Expr.Value(emptyContext); diags.HasErrors() && !bad.HasErrors() && !isJSON(a.Range.Filename) {
+		if text, ok := toText(v); ok && simpleType(text.AsString()) {
+			l.fault(a.Expr.Range(), SummaryWrongType, "A type stands without quotes: write type = %s.", text.AsString())
+			return typed{ty: cty.DynamicPseudoType}
+		}
+	}
+	if diags.HasErrors() && l.said(a.Expr.Range()) {
+		return typed{ty: cty.DynamicPseudoType}
+	}
 	if diags.HasErrors() {
 		l.fault(a.Expr.Range(), SummaryWrongType, "This is not a type. Write string, number, bool, any, or list(…), set(…), map(…), object({…}), tuple([…]) of types.")
 		return typed{ty: cty.DynamicPseudoType}
 	}
 	return typed{ty: ty, defaults: defaults}
+}
+
+// simpleType reports whether a text would be a type without its quotes.
+func simpleType(text string) bool {
+	expr, diags := hclsyntax.ParseExpression([]byte(text), "", hcl.InitialPos)
+	if diags.HasErrors() {
+		return false
+	}
+	_, _, diags = typeexpr.TypeConstraintWithDefaults(expr)
+	return !diags.HasErrors()
 }
 
 // variable is a declared variable, with its value once that is settled.
@@ -162,6 +181,7 @@ func (l *loader) gatherFile(path string, out map[string]given) {
 	}
 	attrs, diags := f.Body.JustAttributes()
 	l.diags = append(l.diags, diags...)
+	l.repeatedKeys(f)
 	for _, name := range names(attrs) {
 		a := attrs[name]
 		if l.def.variables[name] == nil {

@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -106,7 +107,7 @@ func (c *compiler) params(w *work) cty.Value {
 		for _, name := range names(elements) {
 			place, ok := places[name]
 			if !ok {
-				place = keyPlace{at, at}
+				place = keyPlace{key: at, value: at}
 			}
 			p := d.parameter(name)
 			if p == nil {
@@ -114,7 +115,11 @@ func (c *compiler) params(w *work) cty.Value {
 				for _, p := range d.parameters {
 					known = append(known, p.name)
 				}
-				r.fault(place.key, SummaryParameter, "The duty %q has no parameter %q.%s", d.name, name, meant(name, known))
+				hint := meant(name, known)
+				if len(known) == 0 {
+					hint = fmt.Sprintf(" It has none at all: write parameter %q { … } in it, or remove this.", name)
+				}
+				r.fault(place.key, SummaryUnknownParameter, "The duty %q has no parameter %q.%s", d.name, name, hint)
 				good = false
 				continue
 			}

@@ -8,16 +8,25 @@ duty "long" {
   instructions = "Do."
 }
 
+duty "longer" {
+  instructions = "Do."
+  timeout      = { wall = "90m" }
+}
+
 duty "short" {
   instructions = "Do."
   timeout      = { wall = "5m" }
 }
 
 run "r" {
-  budget = { wall = "10m" } # WARNING: Budget allows no start
+  budget = { wall = "10m" } # WARNING: Budget allows no start => A worker of duty "long", "longer" may take 1h30m, its wall limit, and the whole run 10m:
   round "a" {
     assign {
       duty = duty.long
+      to   = provider.p
+    }
+    assign {
+      duty = duty.longer
       to   = provider.p
     }
     assign {

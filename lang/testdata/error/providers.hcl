@@ -89,7 +89,7 @@ run "r" {
     assign {
       duty     = duty.d
       to       = provider.absent
-      with     = { depth = 1, dept = each.value } # ERROR: Parameter not given
+      with     = { depth = 1, dept = each.value } # ERROR: Unknown parameter => Did you mean depth?
       for_each = { a = 1 }
     }
   }
