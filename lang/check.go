@@ -185,15 +185,19 @@ func (l *loader) checkTraversal(u use, t hcl.Traversal) {
 		if u.scope >= scopeLead && slices.Contains(taskTypeAttrs, second) {
 			return
 		}
-		l.checkReference(root, second, t, need)
+		l.checkReference(u, root, second, t, need)
 	case "participant", "provider", "role", "duty", "backend", "run":
-		l.checkReference(root, second, t, need)
+		l.checkReference(u, root, second, t, need)
 	default:
 		l.checkWorkerRoot(u, t, root, second, at, isName, need)
 	}
 }
 
-func (l *loader) checkReference(kind, name string, t hcl.Traversal, need func(string, []string) bool) {
+func (l *loader) checkReference(u use, kind, name string, t hcl.Traversal, need func(string, []string) bool) {
+	if l.meantHere(kind, name) && !slices.Contains(l.def.known(kind), name) {
+		l.def.eval.look(u.expr).bad = true
+		return
+	}
 	if !need(strings.ReplaceAll(kind, "_", " "), l.def.known(kind)) {
 		return
 	}

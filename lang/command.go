@@ -68,6 +68,9 @@ func literalSize(t plan.Template) int {
 func (c *compiler) argv(w *work) ([]plan.Template, plan.Program) {
 	p := w.st.provider
 	command := p.attr("command")
+	if command == nil && p.misread {
+		return nil, plan.Program{}
+	}
 	if command == nil {
 		c.fault(w.st.at, SummaryCommand, "The provider %q has no command. Write a provider that extends it and says what to run: provider \"NAME\" { extends = provider.%s, command = [ … ] }, an attribute a line.", p.name, p.name)
 		return nil, plan.Program{}

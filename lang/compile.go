@@ -124,9 +124,10 @@ func (c *compiler) compile() {
 	p.Run.Lead = c.lead(r.lead)
 	// Where extends could not be followed, that was said.
 	inherits := r.attr("extends") != nil && d.failed
-	if len(r.rounds) == 0 && r.lead.attr("instructions") == nil && !inherits {
+	if len(r.rounds) == 0 && r.lead.attr("instructions") == nil && !inherits && !r.misread {
 		c.fault(r.header, SummaryRunEmpty, "The run %q has no rounds. Write round \"NAME\" { assign { … } } in it, or a lead with instructions.", r.name)
 	}
+	c.unsure = r.misread
 	for i, rd := range r.rounds {
 		p.Rounds = append(p.Rounds, c.round(i, rd))
 	}
@@ -245,7 +246,8 @@ func (c *compiler) round(index int, rd *round) plan.Round {
 	case rd.convergence != nil:
 		c.fault(rd.convergence.header, SummaryConvergence, "Only a round of kind \"reverify\" has a convergence block. Remove it, or write kind = \"reverify\".")
 	}
-	if len(rd.assigns) == 0 {
+	c.unsure = c.unsure || rd.misread
+	if len(rd.assigns) == 0 && !rd.misread {
 		c.fault(rd.header, SummaryRunEmpty, "The round %q assigns nothing. Write assign { duty = duty.NAME, to = participant.NAME } in it, an attribute a line.", rd.name)
 	}
 	var empties []string

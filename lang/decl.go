@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
 // decl is what every declared block has: its name, where it is written, and
@@ -23,6 +24,9 @@ type decl struct {
 	// of, the oldest first.
 	replaced map[string][]*hcl.Attribute
 	used     bool
+	// misread says that something in the block was not understood, so that
+	// nothing can be concluded from what it lacks.
+	misread bool
 }
 
 // attr returns an attribute or nil.
@@ -45,6 +49,7 @@ func (d *decl) all(name string) []*hcl.Attribute {
 
 // put lays over's attributes over d's.
 func (d *decl) put(over *decl) {
+	d.misread = d.misread || over.misread
 	for name, a := range over.attrs {
 		if old, ok := d.attrs[name]; ok {
 			if d.replaced == nil {
@@ -121,6 +126,7 @@ func (l *loader) content(body hcl.Body, doc *BlockDoc, required bool) *hcl.BodyC
 			}
 		}
 	}
+	l.notUnderstood(body, doc, diags)
 	for _, d := range diags {
 		if missing := doc.missing(d); missing != "" && said[missing] {
 			continue
@@ -131,6 +137,46 @@ func (l *loader) content(body hcl.Body, doc *BlockDoc, required bool) *hcl.BodyC
 		c = &hcl.BodyContent{Attributes: hcl.Attributes{}}
 	}
 	return c
+}
+
+// notUnderstood notes a body that holds what its block does not know, and what
+// a misspelt block at the top of a file would have defined: the word is the
+// mistake, and not what follows from it.
+func (l *loader) notUnderstood(body hcl.Body, doc *BlockDoc, diags hcl.Diagnostics) {
+	for _, d := range diags {
+		if d.Summary != "Missing required argument" {
+			l.misread[body] = true
+		}
+	}
+	native, ok := body.(*hclsyntax.Body)
+	if !ok || doc != rootDoc {
+		return
+	}
+	for _, b := range native.Blocks {
+		inner := doc.inner(b.Type)
+		if inner != nil && len(inner.Labels) <= len(b.Labels) {
+			continue
+		}
+		kind := b.Type
+		if inner == nil {
+			kind = nearest(b.Type, referenceKinds)
+			if here, ok := foreignWord(b.Type, doc); ok {
+				kind = here
+			}
+		}
+		// A block without a label may have been meant to define any name.
+		name := ""
+		if len(b.Labels) > 0 {
+			name = b.Labels[0]
+		}
+		l.meant[[2]string{kind, name}] = true
+	}
+}
+
+// meantHere reports whether a name that is not defined was meant to be, by a
+// block with a mistake in its first words.
+func (l *loader) meantHere(kind, name string) bool {
+	return l.meant[[2]string{kind, name}] || l.meant[[2]string{kind, ""}]
 }
 
 // word is what stands at a diagnostic's place, without quotes.
@@ -278,7 +324,7 @@ func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // declare makes the decl of a block and notes its expressions for checking.
 func (l *loader) declare(doc *BlockDoc, name string, b *hcl.Block, c *hcl.BodyContent) decl {
-	d := decl{doc: doc, name: name, header: b.DefRange, attrs: map[string]*hcl.Attribute(c.Attributes), unit: l.unit}
+	d := decl{doc: doc, name: name, header: b.DefRange, attrs: map[string]*hcl.Attribute(c.Attributes), unit: l.unit, misread: l.misread[b.Body]}
 	if d.attrs == nil {
 		d.attrs = map[string]*hcl.Attribute{}
 	}

@@ -54,6 +54,8 @@ type loader struct {
 	own, library []*settings
 	declared     map[string]map[string]named // kind → lower-case name → first definition
 	overrides    []*override
+	misread      map[hcl.Body]bool  // bodies that hold what was not understood
+	meant        map[[2]string]bool // kind and name of what was not understood; see notUnderstood
 }
 
 // named is the first definition of a name.
@@ -81,7 +83,7 @@ func Load(src Source) (*Definition, hcl.Diagnostics) {
 		runs:         map[string]*run{},
 		source:       src,
 	}
-	l := &loader{src: src, def: def, taken: map[string]bool{}, declared: map[string]map[string]named{}}
+	l := &loader{src: src, def: def, taken: map[string]bool{}, declared: map[string]map[string]named{}, misread: map[hcl.Body]bool{}, meant: map[[2]string]bool{}}
 	def.broken = !l.load()
 	def.failed = def.broken || l.diags.HasErrors()
 	return def, tidy(clamp(l.diags, def.files))

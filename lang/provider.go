@@ -33,7 +33,7 @@ func (l *loader) provider(b *hcl.Block, name string, override bool) *provider {
 		}
 		l.note(&a, "")
 	}
-	if !override && !l.unit.catalog && p.attr("command") == nil && p.attr("extends") == nil {
+	if !override && !l.unit.catalog && !p.misread && p.attr("command") == nil && p.attr("extends") == nil {
 		l.fault(b.DefRange, SummaryMissingAttribute, "A provider block needs the attribute command (a list of the program and its first arguments), or extends another provider.")
 	}
 	return p

@@ -136,8 +136,9 @@ func (c *compiler) checkReverify() {
 		}
 		at := c.run.rounds[i].header
 		analysts := map[string]bool{}
-		findings, unsure := false, false
+		findings, unsure := false, c.run.misread
 		for j := range i {
+			unsure = unsure || c.run.rounds[j].misread
 			for _, a := range c.run.rounds[j].assigns {
 				// An assign that came to nothing was wrong in itself.
 				unsure = unsure || !slices.ContainsFunc(c.stations, func(st *station) bool { return st.assign == a })

@@ -129,7 +129,7 @@ func (c *compiler) duty(name string) *resolvedDuty {
 	if s, ok := c.choice(decl.attr("emits"), "findings", "verdicts", "verdict"); ok {
 		d.emits = plan.Emits(s)
 	}
-	d.unsure = decl.attr("emits") != nil && d.emits == plan.EmitsNone
+	d.unsure = decl.misread || decl.attr("emits") != nil && d.emits == plan.EmitsNone
 	d.audit, _ = c.flag(decl.attr("audit"))
 	for _, o := range decl.outputs {
 		out := plan.Output{Name: o.name, Required: true}
@@ -188,6 +188,7 @@ func (c *compiler) assign(out *plan.Round, rd *round, a *assign) string {
 		return ""
 	}
 	duty := c.duty(dutyRef.name)
+	c.unsure = c.unsure || duty.misread
 	if forEach && len(elements) == 0 {
 		return fmt.Sprintf("for_each of duty %s is empty (%s:%d)", duty.name, a.header.Filename, a.header.Start.Line)
 	}

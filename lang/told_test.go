@@ -23,6 +23,7 @@ func TestToldOnce(t *testing.T) {
 		"no folder to look into":     {duty + strings.Replace(round("provider.claude"), "duty = duty.d", "duty = duty.d\n      for_each = fileset(\"docs\", \"*.md\")", 1), `looking into docs: there is no such file or folder`},
 		"a reference in quotes":      {duty + strings.Replace(round("provider.claude"), "duty.d", `"duty.d"`, 1), `duty is a reference: write duty.d, without quotes.`},
 		"a name in quotes":           {duty + strings.Replace(round("provider.claude"), "duty.d", `"d"`, 1), `duty is a reference: write duty.d, without quotes.`},
+		"a participant without name": {"participant {\n  provider = provider.claude\n}\n" + duty + round("participant.ada"), `Write participant "NAME" { … }.`},
 		"a program that is not here": {"provider \"x\" {\n  command = [\"missing\"]\n}\n" + duty + round("provider.x"), `missing is not there. Install it.`},
 	} {
 		t.Run(name, func(t *testing.T) {
