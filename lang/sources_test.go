@@ -309,6 +309,8 @@ run "r" {
 		"wrong elements":  {[]VarArg{s, {Var: `n=["x"]`}}, nil, []string{SummaryVariableInvalid, "--var"}},
 		"variable block":  {[]VarArg{s, {File: "v.hcl"}}, map[string]string{"v.hcl": `variable "a" {}`}, []string{SummaryVariableInvalid, "a = …"}},
 		"no such file":    {[]VarArg{s, {File: "v.hcl"}}, nil, []string{SummaryUnreadable, "v.hcl"}},
+		"no quotes":       {[]VarArg{s, {File: "v.hcl"}}, map[string]string{"v.hcl": `a = abc`}, []string{"v.hcl:1,5-8: " + SummaryNotInScope, `put it in quotes: "abc"`}},
+		"no quotes there": {[]VarArg{s, {Var: "n=[x]"}}, nil, []string{"<value for var.n>:1,2-3", `put it in quotes: "x"`}},
 		"not a plain one": {[]VarArg{s, {File: "v.hcl"}}, map[string]string{"v.hcl": `a = local.x`}, []string{"v.hcl:1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -319,6 +321,34 @@ run "r" {
 			src := tree(t, all)
 			src.Vars = c.vars
 			wantDiags(t, src, c.words...)
+		})
+	}
+}
+
+// TestValuesShown: of a values file the snippets show the names, and the values
+// of what is known to be no secret.
+func TestValuesShown(t *testing.T) {
+	text := "variable \"topic\" {\n  type = string\n}\nvariable \"key\" {\n  sensitive = true\n}\n" + body
+	for name, c := range map[string]struct{ file, values, want string }{
+		"native": {"v.hcl", "# seen by nobody\ntopic = abc # nor this\nkey   = \"hunter2\"\ntopc  = \"hunter2\"\n",
+			"                \ntopic = abc           \nkey   =          \ntopc  =          \n"},
+		"json":   {"v.json", `{"topic": "abc", "key": "hunter2"}`, ` "topic": "abc"  "key":           `},
+		"broken": {"v.hcl", "topic = \"abc\nkey = \"hunter2\"\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			src := tree(t, map[string]string{"okstra.hcl": text, c.file: c.values})
+			src.Vars = []VarArg{{File: c.file}}
+			def, _ := Load(src)
+			f := def.Files()[c.file]
+			if c.want == "" {
+				if f != nil {
+					t.Errorf("shown is %q", f.Bytes)
+				}
+				return
+			}
+			if f == nil || string(f.Bytes) != c.want {
+				t.Errorf("want %q, got %q", c.want, f.Bytes)
+			}
 		})
 	}
 }

@@ -166,15 +166,18 @@ func (l *loader) gather() map[string]given {
 // gatherFile adds the values of one values file.
 func (l *loader) gatherFile(path string, out map[string]given) {
 	f := l.parse(path, l.main)
-	// A values file may hold what must not be shown: its diagnostics have no
-	// snippets.
-	l.def.files[l.show(path)] = &hcl.File{Body: hcl.EmptyBody()}
+	// A values file may hold what must not be shown: no snippet comes from it
+	// before it is known which parts those are.
+	delete(l.def.files, l.show(path))
 	if f == nil {
 		return
 	}
+	shown := blanked(f.Bytes)
+	l.def.files[l.show(path)] = &hcl.File{Bytes: shown, Body: hcl.EmptyBody()}
 	blocks, _, _ := f.Body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "variable", LabelNames: []string{"name"}}}})
 	if blocks != nil && !isJSON(path) {
 		for _, b := range blocks.Blocks {
+			reveal(shown, f.Bytes, b.DefRange)
 			l.fault(b.DefRange, SummaryVariableInvalid, "A values file gives values: write %s = …; a variable block belongs in the definition.", b.Labels[0])
 			return
 		}
@@ -184,11 +187,33 @@ func (l *loader) gatherFile(path string, out map[string]given) {
 	l.repeatedKeys(f)
 	for _, name := range names(attrs) {
 		a := attrs[name]
+		reveal(shown, f.Bytes, hcl.Range{Start: a.NameRange.Start, End: a.Expr.Range().Start})
+		if v := l.def.variables[name]; v != nil && !v.sensitive {
+			reveal(shown, f.Bytes, a.Expr.Range())
+		}
 		if l.def.variables[name] == nil {
 			l.diags = append(l.diags, caution(a.NameRange, SummaryVariableUndeclared, "This definition does not declare a variable %q.%s", name, meant(name, names(l.def.variables))))
 			continue
 		}
 		out[name] = given{source: l.def.places[a.Range.Filename].shown, expr: a.Expr, at: a.Expr.Range()}
+	}
+}
+
+// blanked is a text of spaces with the lines of src.
+func blanked(src []byte) []byte {
+	out := make([]byte, len(src))
+	for i, b := range src {
+		if out[i] = ' '; b == '\n' || b == '\r' {
+			out[i] = b
+		}
+	}
+	return out
+}
+
+// reveal copies a range of src into what is shown of it.
+func reveal(shown, src []byte, at hcl.Range) {
+	if at.CanSliceBytes(src) {
+		copy(shown[at.Start.Byte:at.End.Byte], at.SliceBytes(src))
 	}
 }
 
@@ -267,10 +292,7 @@ func (l *loader) read(v *variable, g given) (cty.Value, bool) {
 				l.fault(v.header, SummaryVariableInvalid, "The value of var.%s in %s cannot be read. A values file holds plain values.", v.name, g.source)
 				return cty.DynamicVal, false
 			}
-			for _, d := range diags {
-				d.EvalContext = nil
-				l.diags = append(l.diags, d)
-			}
+			l.diags = append(l.diags, plainOnly(g.expr, diags)...)
 			return cty.DynamicVal, false
 		}
 		return value, true
@@ -288,9 +310,10 @@ func (l *loader) read(v *variable, g given) (cty.Value, bool) {
 		expr, diags = hclsyntax.ParseExpression(src, name, hcl.InitialPos)
 		if !diags.HasErrors() {
 			value, more := expr.Value(emptyContext)
-			if diags = append(diags, more...); !diags.HasErrors() {
+			if !more.HasErrors() {
 				return value, true
 			}
+			diags = plainOnly(expr, more)
 		}
 	}
 	for _, d := range diags {
@@ -298,6 +321,26 @@ func (l *loader) read(v *variable, g given) (cty.Value, bool) {
 	}
 	l.diags = append(l.diags, diags...)
 	return cty.DynamicVal, false
+}
+
+// plainOnly says of the value of a variable, which holds neither names nor
+// calls, what to write instead.
+func plainOnly(expr hcl.Expression, diags hcl.Diagnostics) hcl.Diagnostics {
+	var out hcl.Diagnostics
+	for _, t := range expr.Variables() {
+		if len(t) == 1 {
+			out = append(out, fault(t.SourceRange(), SummaryNotInScope, "A variable is given a plain value. If the text is meant, put it in quotes: %q.", t.RootName()))
+			continue
+		}
+		out = append(out, fault(t.SourceRange(), SummaryNotInScope, "A variable is given a plain value: names such as %s may not be used here. What is worked out belongs into the definition.", t.RootName()))
+	}
+	if len(out) > 0 {
+		return out
+	}
+	for _, d := range diags {
+		d.EvalContext = nil
+	}
+	return diags
 }
 
 // emptyContext has neither variables nor functions, but makes JSON strings
