@@ -112,7 +112,7 @@ var blocks = []BlockDoc{
 		Path: "provider", Labels: []string{"name"}, Many: true, Description: "A worker CLI and how it is called.",
 		Attributes: []AttrDoc{
 			{Name: "extends", Type: "provider", Description: "Another provider whose attributes hold where this one says nothing."},
-			{Name: "command", Type: "list(string)", Required: true, Description: "The program and its first arguments."},
+			{Name: "command", Type: "list(string)", Required: true, Description: "The program and its first arguments. A relative path with a slash starts from the project root."},
 			{Name: "args", Type: "list(string)", Description: "Arguments after the command's and the access block's."},
 			{Name: "model_args", Type: "list(string)", Description: "Appended where the worker has a model."},
 			{Name: "prompt", Type: "string", Default: `"path"`, Description: "How the worker gets its prompt: path, stdin or argument."},
@@ -158,10 +158,10 @@ var blocks = []BlockDoc{
 		Path: "duty", Labels: []string{"name"}, Many: true, Description: "What is asked of a worker.",
 		Attributes: []AttrDoc{
 			{Name: "instructions", Type: "string", Required: true, Description: "The text of the prompt."},
-			{Name: "role", Type: "role", Default: "role.analyst", Description: "The role that this duty is done in."},
+			{Name: "role", Type: "role", Default: "role.analyst", Description: "The role that this duty is done in; whether it may write comes from there."},
 			{Name: "inputs", Type: "list(string)", Description: "Files to read, relative to the project root."},
 			{Name: "emits", Type: "string", Description: "A structured file beside the result: findings, verdicts or verdict."},
-			{Name: "audit", Type: "bool", Default: "false", Description: "Asks for an audit file beside the result. Always true for a report-writer."},
+			{Name: "audit", Type: "bool", Default: "false", Description: "Asks for an audit file beside the result. Always true in a report-writer round."},
 			timeoutAttr(), retryAttr(),
 		},
 		Blocks: []string{"duty > parameter", "duty > output"},
@@ -231,7 +231,7 @@ var blocks = []BlockDoc{
 	{
 		Path: "run > round", Labels: []string{"name"}, Many: true, Description: "Workers that run beside each other.",
 		Attributes: []AttrDoc{
-			{Name: "kind", Type: "string", Default: `"work"`, Description: "work, reverify or report-writer."},
+			{Name: "kind", Type: "string", Default: `"work"`, Description: "work, reverify or report-writer: what its workers owe besides their duty, whatever their role."},
 			{Name: "after", Type: "list(string)", Description: "Rounds that must have met their require. Defaults to all before this one."},
 			{Name: "require", Type: "string", Default: `"all"`, Description: "\"all\", a count, or a percentage such as \"50%\"; 0 goes on whatever happened."},
 			{Name: "parallelism", Type: "number", Description: "Workers at the same time. Defaults to the run's."},

@@ -113,6 +113,7 @@ func fenced(language, text string) string {
 var tables = map[string]func() string{
 	"blocks":   blocksTable,
 	"statuses": statusesTable,
+	"reasons":  reasonsTable,
 	"schemas":  schemasTable,
 	"events":   eventsTable,
 	// Package cli makes the page of commands.
@@ -195,6 +196,21 @@ func statusesTable() string {
 		if !s.Terminal() {
 			continue
 		}
+		var reasons []string
+		for _, r := range plan.StatusReasons[s] {
+			reasons = append(reasons, "`"+string(r)+"`")
+		}
+		fmt.Fprintf(&b, "| `%s` | %s |\n", s, strings.Join(reasons, " "))
+	}
+	return b.String()
+}
+
+// reasonsTable is the list of reasons for which an attempt fails, with the
+// status that each gives.
+func reasonsTable() string {
+	var b strings.Builder
+	b.WriteString("| status | reasons |\n|---|---|\n")
+	for _, s := range []plan.Status{plan.StatusError, plan.StatusTimeout} {
 		var reasons []string
 		for _, r := range plan.StatusReasons[s] {
 			reasons = append(reasons, "`"+string(r)+"`")
