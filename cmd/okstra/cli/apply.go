@@ -3,8 +3,10 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,10 +16,12 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/okstra/okstra/cmd/okstra/view"
 	"github.com/okstra/okstra/lang"
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/lang/plan/paths"
 	"github.com/okstra/okstra/runtime"
+	"github.com/okstra/okstra/runtime/record"
 	"github.com/okstra/okstra/runtime/schema"
 )
 
@@ -51,7 +55,7 @@ okstra apply review --replace analysis.find-defects.ada`,
 			o := &applyOptions{}
 			fs.BoolVar(&o.fresh, "new", false, "start the next run number, whatever is recorded")
 			fs.StringArrayVar(&o.replace, "replace", nil, "redo this `WORKER`, by key or label; repeatable")
-			fs.StringVar(&o.backend, "backend", "", "show workers on this `BACKEND`: cmux, tmux or process")
+			fs.StringVar(&o.backend, "backend", "", "start the workers on this `BACKEND`: cmux, tmux or process")
 			fs.StringVar(&o.after, "after", "", "a new run that reads the report of the recorded `RUN`")
 			o.definitionFlags.bind(fs)
 			return o.run
@@ -120,7 +124,7 @@ func (o *applyOptions) applySaved(ctx context.Context, s *session, file string) 
 	if o.fresh || len(o.replace) > 0 || o.after != "" || o.backend != "" {
 		return usage(applyCommand(), "a saved plan is executed as it is: --new, --replace, --after and --backend belong to the plan that is saved")
 	}
-	p, err := readPlan(s.absolute(file))
+	p, err := s.savedPlan(file)
 	if err != nil {
 		return err
 	}
@@ -151,6 +155,24 @@ func (o *applyOptions) applySaved(ctx context.Context, s *session, file string) 
 	return s.drive(ctx, env, runtime.ApplyOptions{
 		Plan: p, Saved: true, Recheck: recheck, Again: s.again(runOrFile(s.absolute(file)), p, o.vars),
 	})
+}
+
+// savedPlan reads the plan that a command line names. Whoever names a file that
+// is none is told what it is, or what apply takes instead.
+func (s *session) savedPlan(file string) (*plan.Plan, error) {
+	path := s.absolute(file)
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("there is no file %s: a saved plan is a file that \"okstra plan --out\" wrote; a run is a name without a slash or a dot", file)
+	case err == nil && (info.IsDir() || strings.HasSuffix(path, ".hcl") || strings.HasSuffix(path, ".hcl.json")):
+		return nil, usage(applyCommand(), "%s is a definition and no saved plan; to apply a run of it, write: %s", file, view.ShellQuote([]string{"okstra", "apply", "-f", file}))
+	}
+	p, err := readPlan(path)
+	if _, malformed := errors.AsType[*json.SyntaxError](err); malformed {
+		return nil, fmt.Errorf("%s is no saved plan, which is a JSON file that \"okstra plan --out\" wrote; a definition is given with -f: %w", file, err)
+	}
+	return p, err
 }
 
 // maxPlan bounds a plan file: 10,000 workers with long prompts stay below.
@@ -222,12 +244,17 @@ func (s *session) drive(ctx context.Context, env runtime.Env, o runtime.ApplyOpt
 		run := paths.Run{Root: o.Plan.ProjectRoot, Task: o.Plan.Run.Task, TaskType: o.Plan.Run.TaskType}
 		name, _, _ := strings.Cut(run.Ref(), "@")
 		sel := runtime.Selector{ProjectRoot: run.Root, Name: name, Seq: o.Seq}
-		o.Asker = &asker{in: s.env.Stdin, view: s.view, status: func(ctx context.Context) *runtime.RunStatus {
+		o.Asker = &asker{in: s.env.Stdin, view: s.view, status: func(ctx context.Context) (*runtime.RunStatus, *record.State) {
 			st, err := runtime.Status(ctx, env, sel)
 			if err != nil {
 				s.view.Note("status: " + err.Error())
+				return nil, nil
 			}
-			return st
+			rec, err := record.Load(st.Run.TeamState())
+			if err != nil {
+				s.view.Note("status: " + err.Error())
+			}
+			return st, rec
 		}}
 	}
 	outcome, err := runtime.Apply(ctx, env, o)

@@ -12,14 +12,15 @@ import (
 	"github.com/okstra/okstra/cmd/okstra/view"
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/runtime"
+	"github.com/okstra/okstra/runtime/record"
 )
 
 // asker asks a person at the terminal about gates. It is used for one run.
 type asker struct {
 	in   io.Reader
 	view *view.View
-	// status tells how the run stands, nil where that cannot be told.
-	status func(ctx context.Context) *runtime.RunStatus
+	// status tells how the run stands, with its record; nil where that cannot be told.
+	status func(ctx context.Context) (*runtime.RunStatus, *record.State)
 	lines  chan string // closed at the end of the input; nil until first used
 }
 
@@ -28,7 +29,8 @@ var _ runtime.Asker = (*asker)(nil)
 // Ask returns ok false where the person went away or pressed Ctrl-D: the gate
 // then stays closed and nothing was decided.
 func (a *asker) Ask(ctx context.Context, round string, gate plan.Gate) (runtime.Answer, bool) {
-	a.view.Gate(round, gate, a.status(ctx))
+	status, rec := a.status(ctx)
+	a.view.Gate(round, gate, status, rec)
 	question := "Go on? yes, no (which ends the run), or nothing to decide later: "
 	if len(gate.Choices) > 0 {
 		question = fmt.Sprintf("Choose %s, or no (which ends the run), or nothing to decide later: ", strings.Join(gate.Choices, ", "))

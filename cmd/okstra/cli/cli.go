@@ -178,7 +178,7 @@ func (s *session) main(ctx context.Context, args []string) error {
 	case *version:
 		rest = []string{"version"}
 	case len(rest) == 0:
-		return s.view.Lines(overview()...)
+		return s.view.Lines(overview(s.helpWidth())...)
 	}
 
 	c, rest, err := find(rest)

@@ -116,7 +116,7 @@ func TestTable(t *testing.T) {
 				t.Errorf("%s: only the last operand can repeat", c.name)
 			}
 		}
-		for _, l := range c.help() {
+		for _, l := range c.help(widestHelp) {
 			if len([]rune(l)) > 100 {
 				t.Errorf("%s: help line is too long: %q", c.name, l)
 			}

@@ -14,12 +14,13 @@ import (
 
 	"github.com/okstra/okstra/lang"
 	"github.com/okstra/okstra/lang/catalog"
+	"github.com/okstra/okstra/lang/plan"
 )
 
 // workerCLI is a provider of the catalog that has a program of its own.
 type workerCLI struct {
 	provider string
-	command  []string // as far as it depends on no worker; never empty
+	command  []string // as far as it depends on no worker; empty where no run tells
 	version  []string // argv that prints the version; may be empty
 	env      []string // names of the variables that the provider sets
 	use      use
@@ -65,21 +66,31 @@ func (s *session) knownCLIs() (clis []workerCLI, definition string, err error) {
 		clis, err = catalogCLIs()
 		return clis, "", err
 	}
-	used := usedProviders(l.Definition)
+	used := usedCommands(l.Definition)
 	var out []workerCLI
 	for _, p := range l.Providers() {
-		if len(p.Command) > 0 {
-			out = append(out, workerCLI{p.Name, p.Command, p.VersionCommand, p.Env, useOf(used, p.Name)})
+		c := workerCLI{p.Name, p.Command, p.VersionCommand, p.Env, useOf(used, p.Name)}
+		switch {
+		case len(c.command) > 0:
+			out = append(out, c)
+		case len(used[p.Name]) > 0:
+			// Its command depends on the worker: there may be several programs.
+			for _, command := range used[p.Name] {
+				c.command = command
+				out = append(out, c)
+			}
+		case !p.Catalog:
+			out = append(out, c)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b workerCLI) int { return cmp.Compare(a.use, b.use) })
 	return out, l.Path, nil
 }
 
-// usedProviders are those of all runs' workers; nil where a run cannot be
-// compiled, so that nobody can tell.
-func usedProviders(d *lang.Definition) map[string]bool {
-	used := map[string]bool{}
+// usedCommands are the commands of all runs' workers by provider, one for each
+// program; nil where a run cannot be compiled, so that nobody can tell.
+func usedCommands(d *lang.Definition) map[string][][]string {
+	used := map[string][][]string{}
 	for _, r := range d.Runs() {
 		c, _ := lang.Compile(d, r.Name, lang.CompileOptions{})
 		if c == nil {
@@ -87,18 +98,36 @@ func usedProviders(d *lang.Definition) map[string]bool {
 		}
 		for _, round := range c.Plan.Rounds {
 			for _, w := range round.Workers {
-				used[w.Provider] = true
+				used[w.Provider] = addCommand(used[w.Provider], w)
 			}
 		}
 	}
 	return used
 }
 
-func useOf(used map[string]bool, provider string) use {
+// addCommand adds a worker's command unless its program is in the list.
+func addCommand(list [][]string, w plan.Worker) [][]string {
+	if len(w.Argv) == 0 {
+		return list
+	}
+	command := make([]string, len(w.Argv))
+	for i, a := range w.Argv {
+		command[i] = a.String()
+	}
+	if w.Program.Path != "" {
+		command[0] = w.Program.Path
+	}
+	if slices.ContainsFunc(list, func(c []string) bool { return c[0] == command[0] }) {
+		return list
+	}
+	return append(list, command)
+}
+
+func useOf(used map[string][][]string, provider string) use {
 	switch {
 	case used == nil:
 		return useOpen
-	case used[provider]:
+	case len(used[provider]) > 0:
 		return useWanted
 	}
 	return useNone

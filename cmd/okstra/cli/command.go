@@ -231,9 +231,9 @@ func (s *session) parseError(c *command, fs *pflag.FlagSet, err error) error {
 	_ = s.openView()
 	if errors.Is(err, pflag.ErrHelp) {
 		if c == nil {
-			return s.view.Lines(overview()...)
+			return s.view.Lines(overview(s.helpWidth())...)
 		}
-		return s.view.Lines(c.help()...)
+		return s.view.Lines(c.help(s.helpWidth())...)
 	}
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/pflag"
 
 	"github.com/okstra/okstra/cmd/okstra/view"
@@ -129,13 +131,6 @@ func (s *session) complete(ctx context.Context, words []string) []string {
 	}
 	before, current := words[:len(words)-1], words[len(words)-1]
 
-	// bash cuts --flag=value into three words.
-	if n := len(before); n >= 2 && before[n-1] == "=" && strings.HasPrefix(before[n-2], "--") {
-		before = before[:n-1]
-	} else if n >= 1 && current == "=" && strings.HasPrefix(before[n-1], "--") {
-		current = ""
-	}
-
 	c, verbWords, operands := split(before)
 	fs := newFlagSet("complete")
 	s.globals.bind(fs)
@@ -241,6 +236,12 @@ func (s *session) flagValues(ctx context.Context, flag, current string, c *comma
 	if list, ok := flagWords[flag]; ok {
 		return match(list, current)
 	}
+	switch flag {
+	case "choice":
+		return match(s.choices(operands), current)
+	case "var":
+		return match(s.variables(), current)
+	}
 	k, ok := flagKinds[flag]
 	if !ok || c == nil && k != kindFile && k != kindFolder {
 		return nil
@@ -309,7 +310,13 @@ func (s *session) values(ctx context.Context, k kind, current string, operands [
 	case kindSchema:
 		return match(schema.Names(), current)
 	case kindVerb:
-		return verbNames(operands, current)
+		out := verbNames(operands, current)
+		for _, t := range topics {
+			if len(operands) == 0 && strings.HasPrefix(t.name, current) {
+				out = append(out, t.name+"\t"+t.short)
+			}
+		}
+		return out
 	case kindWorker:
 		return match(s.workerNames(ctx, optional(operands, 0)), current)
 	case kindGate:
@@ -402,6 +409,68 @@ func (s *session) gates(ctx context.Context, run string) []string {
 			out = append(out, r.Name)
 		}
 	}
+	return out
+}
+
+// choices are those of the gates of a recorded run, of one round where that is
+// named. The operands are "[RUN] ROUND", as far as they are typed.
+func (s *session) choices(operands []string) []string {
+	run := ""
+	if len(operands) > 1 {
+		run = operands[0]
+	}
+	sel, err := s.selector(run)
+	if err != nil {
+		return nil
+	}
+	recorded, err := runtime.Find(sel)
+	if err != nil && len(operands) == 1 { // the one word is the run
+		if sel, err = s.selector(operands[0]); err == nil {
+			recorded, err = runtime.Find(sel)
+		}
+	}
+	if err != nil {
+		return nil
+	}
+	p, err := recordedPlan(recorded)
+	if err != nil {
+		return nil
+	}
+	var of, all []string
+	for _, r := range p.Rounds {
+		if r.Gate == nil {
+			continue
+		}
+		all = append(all, r.Gate.Choices...)
+		if n := len(operands); n > 0 && operands[n-1] == r.Name {
+			of = append(of, r.Gate.Choices...)
+		}
+	}
+	if len(of) > 0 {
+		return of
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// variables are those that the definition declares, as --var begins with them.
+// They are read from its text: while one has no value, nothing can be compiled.
+func (s *session) variables() []string {
+	l := s.load(nil)
+	if l.Definition == nil {
+		return nil
+	}
+	var out []string
+	for name, f := range l.Files() {
+		if path := underRoot(l.ProjectRoot, name); path != l.Path && filepath.Dir(path) != l.Path {
+			continue // a library's are set where it is imported
+		}
+		content, _, _ := f.Body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "variable", LabelNames: []string{"name"}}}})
+		for _, b := range content.Blocks {
+			out = append(out, b.Labels[0]+"=")
+		}
+	}
+	slices.Sort(out)
 	return out
 }
 

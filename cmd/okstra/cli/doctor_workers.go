@@ -37,7 +37,7 @@ func (s *session) workerFindings(ctx context.Context, root string, probe bool) (
 	var jobs []string
 	for _, l := range looked {
 		// Any other program may do anything; only a CLI is asked a question.
-		if l.problem == "" && host.Known(l.cli.command[0]) {
+		if l.problem == "" && !l.open && host.Known(l.cli.command[0]) {
 			jobs = append(jobs, l.cli.provider)
 		}
 	}
@@ -61,6 +61,7 @@ type lookedAt struct {
 	cli     workerCLI
 	problem string // why it cannot be run at all; empty where it can
 	absent  bool   // there is no such program
+	open    bool   // which program it is cannot be told
 	remedy  string
 	found   string // version and path
 	report  host.Report
@@ -68,6 +69,10 @@ type lookedAt struct {
 
 func (s *session) look(ctx context.Context, root string, c workerCLI) lookedAt {
 	l := lookedAt{cli: c}
+	if len(c.command) == 0 {
+		l.open, l.found = true, "which program it starts depends on the worker, and no run has one of it"
+		return l
+	}
 	program := c.command[0]
 	if strings.Contains(program, "/") && !filepath.IsAbs(program) {
 		program = filepath.Join(root, program)
@@ -120,6 +125,8 @@ func (l lookedAt) finding(p *view.Probe) view.Finding {
 		do = append(do, t.Do)
 	}
 	switch {
+	case l.open:
+		f.State = view.StateOpen
 	case l.problem != "":
 		f.State, f.Found = view.StateAttention, l.problem
 		if l.absent && l.cli.use != useWanted {

@@ -88,6 +88,7 @@ func (e exit) ExitCode() int { return int(e) }
 type usageError struct {
 	verb    string // the verb whose help tells more; empty is okstra itself
 	message string
+	remedy  string // what to do instead of reading help; may be empty
 }
 
 func (e *usageError) Error() string { return e.message }
@@ -100,6 +101,14 @@ func usage(c *command, format string, args ...any) error {
 		e.verb = c.name
 	}
 	return e
+}
+
+// remedied gives a usageError another remedy than to read help.
+func remedied(err error, remedy string) error {
+	if u, ok := errors.AsType[*usageError](err); ok {
+		u.remedy = remedy
+	}
+	return err
 }
 
 // definitionError is a definition with errors in it.
@@ -142,6 +151,9 @@ func (s *session) explain(err error, code int) error {
 		p.Remedy = "See: okstra help"
 		if u.verb != "" {
 			p.Remedy += " " + u.verb
+		}
+		if u.remedy != "" {
+			p.Remedy = u.remedy
 		}
 	}
 	if r, ok := errors.AsType[*runtime.Refusal](err); ok {

@@ -10,8 +10,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// helpWidth is fixed, so that help is the same everywhere and in the docs.
-const helpWidth = 80
+// widestHelp is the width of help where the screen has room: longer lines are
+// hard to read.
+const widestHelp = 80
+
+// helpWidth is the width of help on this screen.
+func (s *session) helpWidth() int { return min(widestHelp, s.view.Out.Width()) }
 
 func helpCommand() *command {
 	return &command{
@@ -24,14 +28,16 @@ func helpCommand() *command {
 okstra help exit-codes`,
 		bind: func(*pflag.FlagSet) run {
 			return func(_ context.Context, s *session, operands []string) error {
+				width := s.helpWidth()
 				switch topic := strings.Join(operands, " "); topic {
 				case "":
-					return s.view.Lines(overview()...)
-				case "exit-codes":
-					return s.view.Lines(exitCodeHelp()...)
-				case "environment":
-					return s.view.Lines(environmentHelp()...)
+					return s.view.Lines(overview(width)...)
 				default:
+					for _, t := range topics {
+						if t.name == topic {
+							return s.view.Lines(t.help(width)...)
+						}
+					}
 					c, rest, err := find(operands)
 					if err != nil {
 						return err
@@ -39,20 +45,25 @@ okstra help exit-codes`,
 					if len(rest) > 0 {
 						return usage(helpCommand(), "there is no help on %q", topic)
 					}
-					return s.view.Lines(c.help()...)
+					return s.view.Lines(c.help(width)...)
 				}
 			}
 		},
 	}
 }
 
+// topics are what help tells of beside the verbs.
+var topics = []struct {
+	name, short string
+	help        func(width int) []string
+}{
+	{"exit-codes", "what okstra's exit codes mean", exitCodeHelp},
+	{"environment", "the variables that okstra reads", environmentHelp},
+}
+
 // overview lists the verbs by group.
-func overview() []string {
-	out := []string{
-		"okstra runs teams of AI worker CLIs from a written run definition.",
-		"",
-		"  okstra [flags] VERB [arguments]",
-	}
+func overview(width int) []string {
+	out := append(prose("okstra runs teams of AI worker CLIs from a written run definition.", width), "", "  okstra [flags] VERB [arguments]")
 	for _, g := range groups {
 		var rows [][2]string
 		for _, c := range commands() {
@@ -62,30 +73,28 @@ func overview() []string {
 		}
 		if len(rows) > 0 {
 			out = append(out, "", string(g)+":")
-			out = append(out, columns(rows)...)
+			out = append(out, columns(rows, width)...)
 		}
 	}
 	out = append(out, "", "Flags of every verb, before or after it:")
-	out = append(out, columns(globalRows())...)
-	return append(out, "", `"okstra help VERB" tells more; so do "okstra help exit-codes" and`, `"okstra help environment".`)
+	out = append(out, columns(globalRows(), width)...)
+	out = append(out, "")
+	return append(out, prose(`"okstra help VERB" tells more; so do "okstra help exit-codes" and "okstra help environment".`, width)...)
 }
 
 // help is the whole help of one verb.
-func (c *command) help() []string {
+func (c *command) help(width int) []string {
 	out := []string{c.usageLine(), ""}
 	for paragraph := range strings.SplitSeq(c.long, "\n\n") {
-		for l := range strings.SplitSeq(wordwrap.WrapString(paragraph, helpWidth), "\n") {
-			out = append(out, l)
-		}
-		out = append(out, "")
+		out = append(append(out, prose(paragraph, width)...), "")
 	}
 	if rows := c.flagRows(); len(rows) > 0 {
 		out = append(out, "Flags:")
-		out = append(out, columns(rows)...)
+		out = append(out, columns(rows, width)...)
 		out = append(out, "")
 	}
 	out = append(out, "Flags of every verb:")
-	out = append(out, columns(globalRows())...)
+	out = append(out, columns(globalRows(), width)...)
 	out = append(out, "", "Example:")
 	for l := range strings.SplitSeq(c.example, "\n") {
 		out = append(out, "  "+l)
@@ -126,18 +135,25 @@ func flagRows(fs *pflag.FlagSet) [][2]string {
 	return rows
 }
 
-// columns aligns two columns and wraps the second.
-func columns(rows [][2]string) []string {
-	const widest = 26
+// prose wraps a paragraph.
+func prose(text string, width int) []string {
+	return strings.Split(wordwrap.WrapString(text, uint(width)), "\n")
+}
+
+// columns aligns two columns and wraps the second. What is long for the first
+// stands on a line of its own, and on a narrow screen more does.
+func columns(rows [][2]string, screen int) []string {
+	widest := min(26, screen/3)
 	width := 0
 	for _, r := range rows {
 		if len(r[0]) <= widest {
 			width = max(width, len(r[0]))
 		}
 	}
+	width = max(width, 4)
 	var out []string
 	for _, r := range rows {
-		text := strings.Split(wordwrap.WrapString(r[1], uint(helpWidth-width-4)), "\n")
+		text := prose(r[1], max(screen-width-4, 10))
 		if len(r[0]) > width {
 			out = append(out, "  "+r[0])
 		} else {
@@ -151,12 +167,12 @@ func columns(rows [][2]string) []string {
 	return out
 }
 
-func exitCodeHelp() []string {
+func exitCodeHelp(width int) []string {
 	var rows [][2]string
 	for _, e := range exitCodes {
 		rows = append(rows, [2]string{e.Code, e.Meaning})
 	}
-	return append([]string{"Exit codes:"}, columns(rows)...)
+	return append([]string{"Exit codes:"}, columns(rows, width)...)
 }
 
 // environment lists the variables that okstra itself reads.
@@ -170,8 +186,8 @@ var environment = [][2]string{
 	{"TMUX, TMUX_PANE", "that okstra runs inside tmux, and in which pane"},
 }
 
-func environmentHelp() []string {
-	return append([]string{"Environment variables:"}, columns(environment)...)
+func environmentHelp(width int) []string {
+	return append([]string{"Environment variables:"}, columns(environment, width)...)
 }
 
 // visible are the verbs that help and completion show.

@@ -9,10 +9,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"text/template"
 
 	"github.com/spf13/pflag"
 
+	"github.com/okstra/okstra/cmd/okstra/view"
 	"github.com/okstra/okstra/runtime/durable"
 )
 
@@ -63,13 +65,21 @@ func (s *session) initialize() error {
 	if err != nil {
 		return err
 	}
-	if err := durable.CreateExclusive(target, text, 0o666); err != nil {
+	if err := durable.CreateExclusive(target, text, 0o666&^umask()); err != nil {
 		if errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("there is a definition already: %s", s.display(target))
 		}
 		return fmt.Errorf("init: %w", err)
 	}
-	return s.view.Written(s.display(target), found)
+	return s.view.Written(s.display(target), found, view.ShellQuote(append([]string{"okstra", "plan", "review"}, s.place()...)))
+}
+
+// umask is the mode bits that new files of this process are without. It can
+// only be read by setting it; what is made meanwhile is nobody else's.
+func umask() fs.FileMode {
+	old := syscall.Umask(0o077)
+	syscall.Umask(old)
+	return fs.FileMode(old)
 }
 
 // initDefinition writes the definition for these providers.

@@ -28,7 +28,7 @@ okstra render-bundle review@002 --lead-runtime external`,
 			var flags definitionFlags
 			host := fs.String("lead-runtime", "", "the lead's `HOST`: claude-code, codex or external; without it the run's lead block says, else external")
 			fresh := fs.Bool("new", false, "start the next run number, whatever is recorded")
-			backend := fs.String("backend", "", "show workers on this `BACKEND`: cmux, tmux or process")
+			backend := fs.String("backend", "", "start the workers on this `BACKEND`: cmux, tmux or process")
 			after := fs.String("after", "", "a new run that reads the report of the recorded `RUN`")
 			flags.bind(fs)
 			return func(ctx context.Context, s *session, operands []string) error {

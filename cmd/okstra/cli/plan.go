@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -57,7 +58,7 @@ func (o *planOptions) bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.detailedExit, "detailed-exitcode", false, "exit with 2 where there is work to do, with 0 where there is none")
 	fs.BoolVar(&o.fresh, "new", false, "plan the next run number, whatever is recorded")
 	fs.StringArrayVar(&o.replace, "replace", nil, "redo this `WORKER`, by key or label; repeatable")
-	fs.StringVar(&o.backend, "backend", "", "show workers on this `BACKEND`: cmux, tmux or process")
+	fs.StringVar(&o.backend, "backend", "", "start the workers on this `BACKEND`: cmux, tmux or process")
 	fs.StringVar(&o.after, "after", "", "a new run that reads the report of the recorded `RUN`")
 	o.definitionFlags.bind(fs)
 }
@@ -134,11 +135,11 @@ func savePlan(path string, p *plan.Plan) error {
 	return nil
 }
 
-// explainWorker shows one worker, named by its key or its label.
+// explainWorker shows one worker, however a person names it.
 func (s *session) explainWorker(p *plan.Plan, name string) error {
 	r, w, err := planWorker(p, name)
 	if err != nil {
-		return err
+		return remedied(err, "The plan lists all of them: "+view.ShellQuote(append([]string{"okstra", "plan", p.Run.Name}, s.place()...)))
 	}
 	batch := paths.FirstBatch(r)
 	e := view.Explanation{Worker: w, Round: r.Name}
@@ -160,32 +161,39 @@ func (s *session) explainWorker(p *plan.Plan, name string) error {
 	return s.view.Explain(e)
 }
 
-// planWorker finds a worker by key or label. A label that several workers
-// have, and a name that none has, is an error that lists what there is.
+// planWorker finds the worker that a person means, as logs and why find it: by
+// its key, its label, an invocation reference, or any part of a key between
+// dots that means only one. A name that several have or none is an error that
+// lists what there is.
 func planWorker(p *plan.Plan, name string) (*plan.Round, *plan.Worker, error) {
-	if r, w := p.Worker(name); w != nil {
-		return r, w, nil
-	}
-	var round *plan.Round
-	var worker *plan.Worker
-	var all, same []string
+	assignment, _, invocation := strings.Cut(name, "@")
+	var exact, partly, all []string
 	for i := range p.Rounds {
-		for j := range p.Rounds[i].Workers {
-			w := &p.Rounds[i].Workers[j]
+		for _, w := range p.Rounds[i].Workers {
 			all = append(all, w.Key)
-			if w.Label == name {
-				round, worker = &p.Rounds[i], w
-				same = append(same, w.Key)
+			switch {
+			case w.Key == name, w.Label == name, invocation && w.AssignmentRef == assignment:
+				exact = append(exact, w.Key)
+			case slices.Contains(strings.Split(w.Key, "."), name):
+				partly = append(partly, w.Key)
 			}
 		}
 	}
-	switch {
-	case len(same) == 1:
-		return round, worker, nil
-	case len(same) > 1:
-		return nil, nil, usage(nil, "%q means several workers; say which: %s", name, plan.Some(same))
-	case len(all) == 0:
-		return nil, nil, usage(nil, "run %s has no workers", p.Run.Name)
+	meant := exact
+	if len(meant) == 0 {
+		meant = partly
 	}
-	return nil, nil, usage(nil, "run %s has no worker %q; there are %s", p.Run.Name, name, plan.Some(plan.NearestFirst(name, all)))
+	var err error
+	switch {
+	case len(meant) == 1:
+		r, w := p.Worker(meant[0])
+		return r, w, nil
+	case len(meant) > 1:
+		err = usage(planCommand(), "%q means several workers; say which: %s", name, plan.Some(meant))
+	case len(all) == 0:
+		err = usage(planCommand(), "run %s has no workers", p.Run.Name)
+	default:
+		err = usage(planCommand(), "run %s has no worker %q; there are %s", p.Run.Name, name, plan.Some(plan.NearestFirst(name, all)))
+	}
+	return nil, nil, err
 }

@@ -7,7 +7,11 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/okstra/okstra/cmd/okstra/view"
+	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/lang/plan/paths"
 	"github.com/okstra/okstra/runtime"
+	"github.com/okstra/okstra/runtime/record"
 )
 
 // watchInterval is how often status --watch reads the records.
@@ -34,13 +38,17 @@ okstra status review --watch`,
 				}
 				env := s.engine(sel.ProjectRoot, nil)
 				if *watch {
-					return s.watchStatus(ctx, env, sel)
+					return s.watchStatus(ctx, env, sel, optional(operands, 0))
 				}
 				st, err := runtime.Status(ctx, env, sel)
 				if err != nil {
 					return err
 				}
-				return s.view.Status(st, s.env.Now())
+				answers, err := s.answers(st, optional(operands, 0))
+				if err != nil {
+					return err
+				}
+				return s.view.Status(st, answers, s.env.Now())
 			}
 		},
 	}
@@ -48,7 +56,7 @@ okstra status review --watch`,
 
 // watchStatus shows a run until it is still: ended, or neither driven nor
 // with a live worker.
-func (s *session) watchStatus(ctx context.Context, env runtime.Env, sel runtime.Selector) error {
+func (s *session) watchStatus(ctx context.Context, env runtime.Env, sel runtime.Selector, named string) error {
 	w := s.view.Watch()
 	return poll(ctx, watchInterval, func() (bool, error) {
 		st, err := runtime.Status(ctx, env, sel)
@@ -57,11 +65,71 @@ func (s *session) watchStatus(ctx context.Context, env runtime.Env, sel runtime.
 		}
 		// The number is kept: a run that starts meanwhile is another one.
 		sel.Seq = st.Seq
-		if err := w.Show(st, s.env.Now()); err != nil {
+		answers, err := s.answers(st, named)
+		if err != nil {
+			return false, err
+		}
+		if err := w.Show(st, answers, s.env.Now()); err != nil {
 			return false, err
 		}
 		return still(st), nil
 	})
+}
+
+// answers are the commands that answer the gate at which a recorded run waits,
+// a denial last; none where it waits for something else. named is how the
+// command line names the run.
+func (s *session) answers(st *runtime.RunStatus, named string) ([]string, error) {
+	if st.Waiting == "" || s.view.JSON {
+		return nil, nil
+	}
+	p, err := recordedPlan(st.Run)
+	if err != nil {
+		return nil, err
+	}
+	r := view.WaitingRound(p, st.Waiting)
+	if r == nil {
+		return nil, nil
+	}
+	if named == "" {
+		named = st.RunName
+	}
+	command := func(more ...string) string {
+		return view.ShellQuote(append(append([]string{"okstra", "approve", named, r.Name}, more...), s.place()...))
+	}
+	var out []string
+	for _, c := range r.Gate.Choices {
+		out = append(out, command("--choice", c))
+	}
+	if len(out) == 0 {
+		out = append(out, command())
+	}
+	return append(out, command("--deny")), nil
+}
+
+// recordedPlan is the plan that a recorded run follows.
+func recordedPlan(run paths.Run) (*plan.Plan, error) {
+	rec, err := record.Load(run.TeamState())
+	if err != nil {
+		return nil, err
+	}
+	return readPlan(run.Plan(rec.PlanNumber))
+}
+
+// place are the flags of this command line that say where it works, for a
+// command that is to be typed in the same folder.
+func (s *session) place() []string {
+	var out []string
+	if s.globals.moved {
+		out = append(out, "-C", s.globals.dir)
+	}
+	if s.globals.file != "" {
+		out = append(out, "-f", s.globals.file)
+	}
+	if s.globals.projectRoot != "" {
+		out = append(out, "--project-root", s.globals.projectRoot)
+	}
+	return out
 }
 
 func still(st *runtime.RunStatus) bool {

@@ -143,7 +143,7 @@ func (v *View) Diagnostics(diags hcl.Diagnostics, files map[string]*hcl.File) er
 	if v.JSON {
 		return v.document(d)
 	}
-	return v.Err.print(d.lines(v.Err.width)...)
+	return v.Err.print(d.lines(v.Err.screen())...)
 }
 
 // Warnings shows the diagnostics of something that worked: on Err in the human
@@ -151,14 +151,14 @@ func (v *View) Diagnostics(diags hcl.Diagnostics, files map[string]*hcl.File) er
 func (v *View) Warnings(diags hcl.Diagnostics, files map[string]*hcl.File) {
 	if len(diags) > 0 {
 		// Nobody can be told that the stream for telling is broken.
-		_ = v.Err.print(NewDiagnostics(diags, files, v.Dir).lines(v.Err.width)...)
+		_ = v.Err.print(NewDiagnostics(diags, files, v.Dir).lines(v.Err.screen())...)
 	}
 }
 
-func (d Diagnostics) lines(width int) []line {
+func (d Diagnostics) lines(sc screen) []line {
 	var out []line
 	for _, n := range d.Diagnostics {
-		out = append(out, n.lines(width)...)
+		out = append(out, n.lines(sc)...)
 		out = append(out, blank)
 	}
 	if d.Errors+d.Warnings > 0 {
@@ -177,25 +177,25 @@ func (d Diagnostics) lines(width int) []line {
 	return out
 }
 
-func (n Diagnostic) lines(width int) []line {
+func (n Diagnostic) lines(sc screen) []line {
 	st := bad
 	if n.Severity == "warning" {
 		st = warn
 	}
 	if n.Following > 0 {
-		return []line{{{st, "error: "}, {plain, n.Detail}}}
+		return sc.folds(line{{st, "error: "}, {plain, n.Detail}})
 	}
 	head := line{}
 	if n.Range != nil {
 		head = append(head, span{strong, fmt.Sprintf("%s:%d:%d: ", n.Range.Filename, n.Range.Start.Line, n.Range.Start.Column)})
 	}
 	head = append(head, span{st, n.Severity + ": "}, span{strong, n.Summary})
-	out := []line{head}
+	out := sc.folds(head)
 	if s := n.Snippet; s != nil {
-		out = append(out, s.lines(st, width)...)
+		out = append(out, s.lines(st, sc.width)...)
 	}
 	if n.Detail != "" {
-		out = append(out, wrapped(n.Detail, "  ", min(width, 100), plain)...)
+		out = append(out, wrapped(n.Detail, "  ", min(sc.width, 100), plain)...)
 	}
 	return out
 }

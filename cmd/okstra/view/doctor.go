@@ -52,6 +52,7 @@ type State string
 const (
 	StateOK        State = "ok"
 	StateAbsent    State = "absent"    // not here, which is no fault
+	StateOpen      State = "open"      // cannot be told here
 	StateAttention State = "attention" // here or wanted, and not as it should be
 	StateProblem   State = "problem"   // okstra cannot work like this
 )
@@ -60,6 +61,7 @@ const (
 var stateLooks = map[State]span{
 	StateOK:        {good, "ok"},
 	StateAbsent:    {faint, "not here"},
+	StateOpen:      {faint, "not known"},
 	StateAttention: {warn, "needs attention"},
 	StateProblem:   {bad, "cannot work"},
 }
@@ -70,7 +72,7 @@ func (v *View) Doctor(findings []Finding, summary string) error {
 		Findings []Finding `json:"findings"`
 		Summary  string    `json:"summary"`
 	}{nonNil(findings), summary}
-	return v.show(doc, func(width int) []line {
+	return v.show(doc, func(sc screen) []line {
 		var rows [][]span
 		area := ""
 		for _, f := range findings {
@@ -87,6 +89,7 @@ func (v *View) Doctor(findings []Finding, summary string) error {
 				rows = append(rows, []span{{plain, ""}, {plain, ""}, {plain, ""}, {faint, "→ " + f.Do}})
 			}
 		}
-		return append(table(rows, "", width, false), blank, line{{strong, summary}})
+		out := sc.table(rows, "", breakLines(3, 24), breakLines(2, 9), cut(1, 8))
+		return append(append(out, blank), sc.folds(line{{strong, summary}})...)
 	})
 }

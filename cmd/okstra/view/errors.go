@@ -14,12 +14,13 @@ func (v *View) Problem(p Problem) error {
 		return v.document(p)
 	}
 	text := CleanLines(p.Error)
-	out := []line{{{bad, "error: "}, {plain, text[0]}}}
+	sc := v.Err.screen()
+	out := sc.folds(line{{bad, "error: "}, {plain, text[0]}})
 	for _, l := range text[1:] {
-		out = append(out, plainLine("  "+l))
+		out = append(out, sc.folds(plainLine("  "+l))...)
 	}
 	for _, m := range p.Moved {
-		out = append(out, plainLine("  "+m))
+		out = append(out, sc.folds(plainLine("  "+m))...)
 	}
 	if p.Remedy != "" {
 		out = append(out, wrapped(p.Remedy, "  ", v.Err.width, faint)...)

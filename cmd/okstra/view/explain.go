@@ -21,12 +21,12 @@ type Explanation struct {
 // Explain shows one worker of a plan: its final prompt, argv, the names of its
 // environment, its limits, and where each value was written.
 func (v *View) Explain(e Explanation) error {
-	return v.show(e, func(width int) []line { return e.lines(width) })
+	return v.show(e, func(sc screen) []line { return e.lines(sc) })
 }
 
-func (e Explanation) lines(width int) []line {
+func (e Explanation) lines(sc screen) []line {
 	w := e.Worker
-	out := []line{{{strong, "Worker " + w.Key}, {faint, "  " + w.Label}}}
+	out := sc.folds(line{{strong, "Worker " + w.Key}, {faint, "  " + w.Label}})
 	rows := [][]span{
 		{{faint, "assignment"}, {plain, w.AssignmentRef}},
 		{{faint, "round"}, {plain, e.Round}},
@@ -59,7 +59,7 @@ func (e Explanation) lines(width int) []line {
 	if e.Action != nil {
 		rows = append(rows, []span{{faint, "action"}, {mark(e.Action.Action).style, string(e.Action.Action)}, {faint, e.Action.Why}})
 	}
-	out = append(out, table(rows, "  ", width, false)...)
+	out = append(out, sc.table(rows, "  ", breakLines(2, 24), breakLines(1, 24), breakLines(2, 12), breakLines(1, 12))...)
 
 	out = append(out, blank, line{{strong, "Command"}, e.origin("command")})
 	for _, a := range w.Argv {
@@ -71,8 +71,8 @@ func (e Explanation) lines(width int) []line {
 			out = append(out, line{{plain, "  " + n.Name + "  "}, e.origin("env." + n.Name)})
 		}
 	}
-	out = append(out, section("Removed from the environment", w.UnsetEnv)...)
-	out = append(out, section("Declared inputs", w.Inputs)...)
+	out = append(out, sc.section("Removed from the environment", w.UnsetEnv)...)
+	out = append(out, sc.section("Declared inputs", w.Inputs)...)
 	if len(w.Outputs) > 0 {
 		var names []string
 		for _, o := range w.Outputs {
@@ -82,7 +82,7 @@ func (e Explanation) lines(width int) []line {
 			}
 			names = append(names, n)
 		}
-		out = append(out, section("Outputs", names)...)
+		out = append(out, sc.section("Outputs", names)...)
 	}
 	if len(w.Origins) > 0 {
 		out = append(out, blank, line{{strong, "Written at"}})
@@ -90,7 +90,7 @@ func (e Explanation) lines(width int) []line {
 		for _, k := range slices.Sorted(maps.Keys(w.Origins)) {
 			rows = append(rows, []span{{faint, k}, {plain, position(w.Origins[k])}})
 		}
-		out = append(out, table(rows, "  ", width, false)...)
+		out = append(out, sc.table(rows, "  ", breakLines(1, 12))...)
 	}
 	out = append(out, blank, line{{strong, "Prompt"}})
 	for _, l := range CleanLines(e.Prompt) {

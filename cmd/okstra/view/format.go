@@ -18,7 +18,7 @@ func (v *View) Formatted(files []Formatted) error {
 	doc := struct {
 		Files []Formatted `json:"files"`
 	}{nonNil(files)}
-	return v.show(doc, func(int) []line {
+	return v.show(doc, func(screen) []line {
 		var out []line
 		for _, f := range files {
 			switch {
@@ -55,7 +55,7 @@ func (v *View) Command(argv []string) error {
 	doc := struct {
 		Argv []string `json:"argv"`
 	}{argv}
-	return v.show(doc, func(int) []line { return []line{plainLine(ShellQuote(argv))} })
+	return v.show(doc, func(screen) []line { return []line{plainLine(ShellQuote(argv))} })
 }
 
 // ShellQuote writes an argv for a person to paste into a POSIX shell.
@@ -75,7 +75,7 @@ func ShellQuote(argv []string) string {
 
 // Names shows a plain list: one name a line, or {"<what>": [...]}.
 func (v *View) Names(what string, names []string) error {
-	return v.show(map[string][]string{what: nonNil(names)}, func(int) []line {
+	return v.show(map[string][]string{what: nonNil(names)}, func(screen) []line {
 		out := make([]line, len(names))
 		for i, n := range names {
 			out[i] = plainLine(n)

@@ -67,20 +67,20 @@ func (v *View) Dispatched(r *runtime.DispatchReport) error {
 			*runtime.DispatchReport
 		}{"dispatched", r})
 	}
-	rows := [][]span{header("WORKER", "LABEL", "INVOCATION", "STATUS", "PANE")}
+	rows := [][]span{heads("WORKER", "LABEL", "INVOCATION", "STATUS", "PANE")}
 	for _, w := range r.Workers {
 		rows = append(rows, []span{{plain, w.WorkerKey}, {faint, w.Label}, {plain, w.InvocationRef}, {statusStyle(w.Status), string(w.Status)}, {faint, w.PaneID}})
 	}
 	if len(r.Workers) == 0 {
 		return nil
 	}
-	return v.Out.print(append(table(rows, "  ", v.Out.width, false), blank)...)
+	return v.Out.print(append(v.Out.screen().table(rows, "  ", leaveOut(1), leaveOut(2), cutKey(0, 16), leaveOut(4)), blank)...)
 }
 
 // Usage shows what a run has used.
 func (v *View) Usage(r *runtime.UsageReport) error {
-	return v.show(r, func(width int) []line {
-		rows := [][]span{header("WORKER", "ATTEMPT", "IN", "OUT", "CACHED", "REASONING", "USD", "SOURCE")}
+	return v.show(r, func(sc screen) []line {
+		rows := [][]span{heads("WORKER", "ATTEMPT", "IN", "OUT", "CACHED", "REASONING", "USD", "SOURCE")}
 		add := func(row runtime.UsageRow, st style) {
 			u := row.Usage
 			attempt, source := "", u.Source
@@ -114,7 +114,7 @@ func (v *View) Usage(r *runtime.UsageReport) error {
 			add(w, strong)
 		}
 		add(r.Total, strong)
-		out := table(rows, "", width, false)
+		out := sc.table(rows, "", breakLines(7, 14), leaveOut(5), leaveOut(4), leaveOut(1), cutKey(0, 20), leaveOut(7), cutKey(0, 12))
 		if r.Budget != nil {
 			out = append(out, blank, plainLine("Budget: "+budget(r.Budget)))
 		}
@@ -124,17 +124,17 @@ func (v *View) Usage(r *runtime.UsageReport) error {
 
 // Verified shows where a record and the facts disagree.
 func (v *View) Verified(r *verify.Report) error {
-	return v.show(r, func(width int) []line {
+	return v.show(r, func(sc screen) []line {
 		if r.Agree() {
-			return []line{{{good, "agrees"}, {plain, fmt.Sprintf("  %s: %s and %s derived again, and nothing differs", r.Run, plan.Count(r.Workers, "invocation"), plan.Count(r.Events, "event"))}}}
+			return sc.folds(line{{good, "agrees"}, {plain, fmt.Sprintf("  %s: %s and %s derived again, and nothing differs", r.Run, plan.Count(r.Workers, "invocation"), plan.Count(r.Events, "event"))}})
 		}
 		var out []line
 		for _, d := range r.Disagreements {
-			out = append(out, line{{strong, d.Subject}, {plain, ": " + d.Fact}})
-			out = append(out, wrapped("recorded: "+d.Recorded, "  ", width, plain)...)
-			out = append(out, wrapped("found:    "+d.Found, "  ", width, bad)...)
+			out = append(out, sc.folds(line{{strong, d.Subject}, {plain, ": " + d.Fact}})...)
+			out = append(out, wrapped("recorded: "+d.Recorded, "  ", sc.width, plain)...)
+			out = append(out, wrapped("found:    "+d.Found, "  ", sc.width, bad)...)
 		}
-		return append(out, blank, line{{bad, fmt.Sprintf("%s disagrees with what is on disk in %s.", r.Run, plan.Count(len(r.Disagreements), "place"))}})
+		return append(append(out, blank), sc.folds(line{{bad, fmt.Sprintf("%s disagrees with what is on disk in %s.", r.Run, plan.Count(len(r.Disagreements), "place"))}})...)
 	})
 }
 

@@ -17,15 +17,17 @@ const (
 	bad
 	warn
 	info
+	heading
 )
 
 var styles = map[style]ansi.Style{
-	strong: ansi.NewStyle().Bold(),
-	faint:  ansi.NewStyle().Faint(),
-	good:   ansi.NewStyle().ForegroundColor(ansi.Green),
-	bad:    ansi.NewStyle().Bold().ForegroundColor(ansi.Red),
-	warn:   ansi.NewStyle().ForegroundColor(ansi.Yellow),
-	info:   ansi.NewStyle().ForegroundColor(ansi.Cyan),
+	strong:  ansi.NewStyle().Bold(),
+	faint:   ansi.NewStyle().Faint(),
+	good:    ansi.NewStyle().ForegroundColor(ansi.Green),
+	bad:     ansi.NewStyle().Bold().ForegroundColor(ansi.Red),
+	warn:    ansi.NewStyle().ForegroundColor(ansi.Yellow),
+	info:    ansi.NewStyle().ForegroundColor(ansi.Cyan),
+	heading: ansi.NewStyle().Faint(),
 }
 
 // span is a piece of one line in one style. Its text may come from anywhere:
@@ -96,48 +98,4 @@ func wrapped(text, indent string, width int, st style) []line {
 		out = append(out, line{{plain, indent}, {st, rest}})
 	}
 	return out
-}
-
-// table aligns rows by columns of terminal cells, so that wide characters take
-// their two. The last cell of a row is cut to the width where cut is set; no
-// other cell is ever cut.
-func table(rows [][]span, indent string, width int, cut bool) []line {
-	var widths []int
-	for _, row := range rows {
-		for i, c := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], columns(Clean(c.text)))
-		}
-	}
-	out := make([]line, 0, len(rows))
-	for _, row := range rows {
-		l := line{{plain, indent}}
-		at := columns(indent)
-		for i, c := range row {
-			text := Clean(c.text)
-			if i == len(row)-1 {
-				if cut && width-at > 10 {
-					text = ansi.Truncate(text, width-at, "…")
-				}
-				l = append(l, span{c.style, text})
-				break
-			}
-			pad := widths[i] - columns(text) + 2
-			l = append(l, span{c.style, text}, span{plain, strings.Repeat(" ", pad)})
-			at += widths[i] + 2
-		}
-		out = append(out, l)
-	}
-	return out
-}
-
-// header makes the first row of a table.
-func header(names ...string) []span {
-	row := make([]span, len(names))
-	for i, n := range names {
-		row[i] = span{faint, n}
-	}
-	return row
 }

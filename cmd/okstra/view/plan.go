@@ -12,7 +12,7 @@ import (
 
 // Plan shows what apply would do. The JSON face is the plan itself.
 func (v *View) Plan(p *plan.Plan) error {
-	return v.show(p, func(width int) []line { return planLines(p, width) })
+	return v.show(p, func(sc screen) []line { return planLines(p, sc) })
 }
 
 // mark is how an action looks at the start of a line.
@@ -36,8 +36,8 @@ func mark(a plan.Action) span {
 	return span{plain, " "}
 }
 
-func planLines(p *plan.Plan, width int) []line {
-	out := planHead(p, width)
+func planLines(p *plan.Plan, sc screen) []line {
+	out := planHead(p, sc)
 	waits := map[string]string{}
 	for _, r := range p.Difference.Rounds {
 		waits[r.Round] = r.Wait
@@ -59,45 +59,46 @@ func planLines(p *plan.Plan, width int) []line {
 	}
 	for i := range p.Rounds {
 		r := &p.Rounds[i]
-		out = append(out, blank, roundHead(r))
+		out = append(append(out, blank), sc.folds(roundHead(r))...)
 		if w := waits[r.Name]; w != "" {
-			out = append(out, line{{plain, "  "}, {warn, "?"}, {plain, " waits for " + w}})
-		}
-		if r.Gate != nil && len(r.Gate.Choices) > 0 {
-			out = append(out, plainLine("    choices: "+strings.Join(r.Gate.Choices, ", ")))
+			out = append(out, sc.folds(line{{plain, "  "}, {warn, "?"}, {plain, " waits for " + w}})...)
+			// Nobody has to choose where the gate was answered or asks nobody.
+			if r.Gate != nil && len(r.Gate.Choices) > 0 && strings.HasPrefix(w, "gate: ") {
+				out = append(out, sc.folds(plainLine("    choices: "+strings.Join(r.Gate.Choices, ", ")))...)
+			}
 		}
 		if r.Empty != "" {
-			out = append(out, line{{faint, "  no workers: " + r.Empty}})
+			out = append(out, sc.folds(line{{faint, "  no workers: " + r.Empty}})...)
 		}
-		out = append(out, actionTable(byRound[r.Name], workers, width)...)
+		out = append(out, actionTable(byRound[r.Name], workers, sc)...)
 	}
 	if len(p.Rounds) == 0 {
 		out = append(out, blank, plainLine("No rounds: the lead acts alone."))
 	}
 	if len(dropped) > 0 {
 		out = append(out, blank, line{{strong, "No longer defined"}, {faint, " (kept on record, not required)"}})
-		out = append(out, actionTable(dropped, workers, width)...)
+		out = append(out, actionTable(dropped, workers, sc)...)
 	}
 	if p.Difference.Work() {
-		out = append(out, section("Panes", p.Observed.Placement)...)
+		out = append(out, sc.section("Panes", p.Observed.Placement)...)
 	}
-	out = append(out, section("Overridden", overrides(p.Overrides))...)
-	out = append(out, section("Variables", variables(p.Variables))...)
+	out = append(out, sc.section("Overridden", overrides(p.Overrides))...)
+	out = append(out, sc.section("Variables", variables(p.Variables))...)
 	if !p.State.New {
-		out = append(out, section("Changed since the last apply", p.Difference.Changed)...)
+		out = append(out, sc.section("Changed since the last apply", p.Difference.Changed)...)
 	}
-	out = append(out, section("Notes", append(slices.Clone(p.Observed.Notes), p.Difference.Notes...))...)
+	out = append(out, sc.section("Notes", append(slices.Clone(p.Observed.Notes), p.Difference.Notes...))...)
 	if p.Difference.Work() {
-		out = append(out, otherBackends(p)...)
-		out = append(out, blank, plainLine("At worst from here on: "+worst(p.WorstCase)+"."))
+		out = append(out, sc.folds(otherBackends(p)...)...)
+		out = append(append(out, blank), sc.folds(plainLine("At worst from here on: "+worst(p.WorstCase)+"."))...)
 	}
 	if p.Difference.Summary != "" {
-		out = append(out, blank, line{{strong, p.Difference.Summary}})
+		out = append(append(out, blank), sc.folds(line{{strong, p.Difference.Summary}})...)
 	}
 	return out
 }
 
-func planHead(p *plan.Plan, width int) []line {
+func planHead(p *plan.Plan, sc screen) []line {
 	title := line{{strong, "Run " + p.Run.Name}}
 	if p.Run.Description != "" {
 		title = append(title, span{plain, ": " + p.Run.Description})
@@ -136,7 +137,7 @@ func planHead(p *plan.Plan, width int) []line {
 	if b := p.Run.Budget; b != nil {
 		rows = append(rows, []span{{faint, "budget"}, {plain, budget(b)}})
 	}
-	return append([]line{title}, table(rows, "  ", width, false)...)
+	return append(sc.folds(title), sc.table(rows, "  ", breakLines(1, 20))...)
 }
 
 // otherBackends tells, a line each, of those that were asked for and not taken.
@@ -191,7 +192,7 @@ func roundHead(r *plan.Round) line {
 	return append(l, span{plain, text})
 }
 
-func actionTable(actions []plan.WorkerAction, workers map[string]*plan.Worker, width int) []line {
+func actionTable(actions []plan.WorkerAction, workers map[string]*plan.Worker, sc screen) []line {
 	rows := make([][]span, 0, len(actions))
 	for _, a := range actions {
 		what := string(a.Action)
@@ -204,16 +205,16 @@ func actionTable(actions []plan.WorkerAction, workers map[string]*plan.Worker, w
 		}
 		rows = append(rows, []span{mark(a.Action), {plain, a.Key}, {faint, label}, {mark(a.Action).style, what}, {faint, a.Why}})
 	}
-	return table(rows, "  ", width, false)
+	return sc.table(rows, "  ", cut(4, 24), leaveOut(2), cut(4, 12), leaveOut(4), cutKey(1, 16), cut(3, 8))
 }
 
-func section(title string, texts []string) []line {
+func (sc screen) section(title string, texts []string) []line {
 	if len(texts) == 0 {
 		return nil
 	}
 	out := []line{blank, {{strong, title}}}
 	for _, t := range texts {
-		out = append(out, plainLine("  "+t))
+		out = append(out, sc.folds(plainLine("  "+t))...)
 	}
 	return out
 }

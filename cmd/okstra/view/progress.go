@@ -55,7 +55,7 @@ func (p *Progress) Event(e runtime.Event) {
 			Attempt: e.Attempt, Label: e.Label, Status: e.Status, Reason: e.Reason, Detail: e.Detail, Message: e.Message,
 		})
 	} else {
-		err = p.v.Err.print(eventLine(e))
+		err = p.v.Err.print(p.v.Err.screen().folded(eventLine(e), clockColumns)...)
 	}
 	if err != nil && p.Err == nil {
 		p.Err = err
@@ -80,6 +80,8 @@ func eventLine(e runtime.Event) line {
 				message = e.Detail
 			}
 		}
+	case e.Type == string(lead.RoundBegun):
+		message = beginning(e)
 	case e.Round != "" && !strings.Contains(message, "round "+e.Round):
 		l = append(l, span{strong, "round " + e.Round + "  "})
 	}
@@ -91,6 +93,21 @@ func eventLine(e runtime.Event) line {
 	}
 	return append(l, span{plain, message})
 }
+
+// beginning says which round begins, and with which batch where it has several.
+func beginning(e runtime.Event) string {
+	batch, ok := strings.CutPrefix(e.Message, "beginning ")
+	switch {
+	case !ok || e.Round == "" || batch == "round "+e.Round:
+		return e.Message
+	case batch == paths.ReportWriterBatch:
+		return lead.Beginning(e.Round, e.Round)
+	}
+	return lead.Beginning(e.Round, e.Round) + ", " + batch
+}
+
+// clockColumns is where the text of a line begins that has a clock.
+const clockColumns = len("15:04:05") + 2
 
 // clock is the time at the start of a line.
 func clock(t time.Time) string { return t.Local().Format("15:04:05") + "  " }
@@ -131,8 +148,9 @@ type Watch struct {
 // Watch returns a follower.
 func (v *View) Watch() *Watch { return &Watch{v: v, last: map[string]string{}} }
 
-// Show takes the run as it stands now.
-func (w *Watch) Show(s *runtime.RunStatus, now time.Time) error {
+// Show takes the run as it stands now, with the commands that answer the gate
+// which it waits at.
+func (w *Watch) Show(s *runtime.RunStatus, answers []string, now time.Time) error {
 	switch {
 	case w.v.JSON:
 		key := statusKey(s)
@@ -142,7 +160,7 @@ func (w *Watch) Show(s *runtime.RunStatus, now time.Time) error {
 		w.seen, w.prev = true, key
 		return w.v.record(s)
 	case w.v.Out.terminal:
-		lines := w.v.statusLines(s, now, w.v.Out.width, true)
+		lines := w.v.statusLines(s, waitLines(s, answers, w.v.Out.screen()), now, w.v.Out.screen())
 		text := ansi.CursorHomePosition
 		if !w.seen {
 			text = ansi.EraseEntireScreen + ansi.CursorHomePosition
@@ -199,9 +217,9 @@ func (w *Watch) changes(s *runtime.RunStatus, now time.Time) error {
 	st := runState(s)
 	note("run", st.text, s.EndedAt, line{{plain, s.Ref + "  "}, st})
 	slices.SortStableFunc(out, func(a, b change) int { return a.at.Compare(b.at) })
-	lines := make([]line, len(out))
-	for i, c := range out {
-		lines[i] = c.l
+	lines := make([]line, 0, len(out))
+	for _, c := range out {
+		lines = append(lines, w.v.Out.screen().folded(c.l, clockColumns)...)
 	}
 	return w.v.Out.print(lines...)
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/runtime"
+	"github.com/okstra/okstra/runtime/record"
+	"github.com/okstra/okstra/runtime/sidecar"
 )
 
 // statusStyle is how a status looks wherever it is shown.
@@ -26,34 +28,46 @@ func statusStyle(s plan.Status) style {
 	return plain
 }
 
-// Status shows one recorded run.
-func (v *View) Status(s *runtime.RunStatus, now time.Time) error {
-	return v.show(s, func(width int) []line { return v.statusLines(s, now, width, true) })
+// Status shows one recorded run. answers are the commands that answer the gate
+// at which it waits, none where it waits at none.
+func (v *View) Status(s *runtime.RunStatus, answers []string, now time.Time) error {
+	return v.show(s, func(sc screen) []line { return v.statusLines(s, waitLines(s, answers, sc), now, sc) })
 }
 
-// statusLines shows a run; waiting says whether to tell what is waited for,
-// which nothing else on the screen does then.
-func (v *View) statusLines(s *runtime.RunStatus, now time.Time, width int, waiting bool) []line {
-	out := []line{{{strong, s.Ref}, {plain, "  run " + s.RunName + " on " + s.Backend + ", "}, runState(s)}}
-	if s.Waiting != "" && waiting && !answered(s) {
-		out = append(out, line{{warn, "  waits for " + s.Waiting}})
+// waitLines tells what a run waits for, and the commands that answer it: each
+// on a line of its own, and whole, to be copied.
+func waitLines(s *runtime.RunStatus, answers []string, sc screen) []line {
+	if s.Waiting == "" || answered(s) {
+		return nil
 	}
+	out := sc.folds(line{{warn, "  waits for " + s.Waiting}})
+	for _, a := range answers {
+		out = append(out, plainLine("    "+a))
+	}
+	return out
+}
+
+// statusLines shows a run; below its head stands what it waits for, where
+// nothing else on the screen tells that.
+func (v *View) statusLines(s *runtime.RunStatus, waits []line, now time.Time, sc screen) []line {
+	out := sc.folds(line{{strong, s.Ref}, {plain, "  run " + s.RunName + " on " + s.Backend + ", "}, runState(s)})
+	out = append(out, waits...)
 	for _, r := range s.Rounds {
-		out = append(out, line{{plain, "  round " + r.Name + "  "}, {roundStyle(r.State), roundText(r)}, {faint, fmt.Sprintf("  %d of %d completed", r.Completed, r.Total) + gateText(r)}})
+		out = append(out, sc.folds(line{{plain, "  round " + r.Name + "  "}, {roundStyle(r.State), roundText(r)}, {faint, fmt.Sprintf("  %d of %d completed", r.Completed, r.Total) + gateText(r)}})...)
 	}
 	if len(s.Workers) > 0 {
-		rows := [][]span{header("WORKER", "LABEL", "STATUS", "ATTEMPT", "TIME", "DETAIL")}
+		rows := [][]span{heads("WORKER", "LABEL", "STATUS", "ATTEMPT", "TIME", "DETAIL")}
 		for _, w := range s.Workers {
 			rows = append(rows, v.workerRow(w, now))
 		}
 		out = append(out, blank)
-		// Whoever reads a pipe gets everything; a person can ask why.
-		out = append(out, table(rows, "  ", width, v.Out.terminal)...)
+		// What is cut, why tells.
+		out = append(out, sc.table(rows, "  ", cut(5, 24), leaveOut(1), leaveOut(3), cut(5, 12), leaveOut(5), leaveOut(4), cutKey(0, 16), cut(2, 9))...)
 	}
 	if s.Usage.Total() > 0 || s.Usage.USD != nil {
-		out = append(out, blank, plainLine("  usage: "+usage(&s.Usage)))
+		out = append(append(out, blank), sc.folds(plainLine("  usage: "+usage(&s.Usage)))...)
 	}
-	out = append(out, section("Left over", s.Leftovers)...)
+	out = append(out, sc.section("Left over", s.Leftovers)...)
 	return out
 }
 
@@ -199,11 +213,11 @@ func (v *View) Runs(runs []runtime.RunStatus) error {
 	doc := struct {
 		Runs []runtime.RunStatus `json:"runs"`
 	}{runs}
-	return v.show(doc, func(width int) []line {
+	return v.show(doc, func(sc screen) []line {
 		if len(runs) == 0 {
 			return []line{plainLine("No run is recorded here.")}
 		}
-		rows := [][]span{header("RUN", "NAME", "STARTED", "STATE", "WORKERS", "LEFT OVER")}
+		rows := [][]span{heads("RUN", "NAME", "STARTED", "STATE", "WORKERS", "LEFT OVER")}
 		for i := range runs {
 			s := &runs[i]
 			completed, live := 0, 0
@@ -230,7 +244,7 @@ func (v *View) Runs(runs []runtime.RunStatus) error {
 				runState(s), {plain, workers}, {warn, strings.Join(s.Leftovers, "; ")},
 			})
 		}
-		return table(rows, "", width, false)
+		return sc.table(rows, "", cut(5, 20), leaveOut(2), cut(4, 16), breakLines(3, 14), cut(5, 12), leaveOut(4), cutKey(0, 24), breakLines(3, 9), cut(1, 8))
 	})
 }
 
@@ -264,15 +278,17 @@ func (v *View) Outcome(o *runtime.Outcome, status *runtime.RunStatus, now time.T
 		return v.record(doc)
 	}
 	var out []line
+	sc := v.Out.screen()
 	if status != nil {
-		out = append(out, v.statusLines(status, now, v.Out.width, false)...)
-		out = append(out, v.results(status)...)
+		out = append(out, v.statusLines(status, nil, now, sc)...)
+		out = append(out, v.results(status, o.State, sc)...)
 		out = append(out, blank)
 	}
-	out = append(out, line{{exitStyle(o.Exit), o.Summary}})
+	out = append(out, sc.folds(line{{exitStyle(o.Exit), o.Summary}})...)
 	if filepath.IsAbs(o.Waiting) { // anything else the summary has said
-		out = append(out, line{{warn, "Waits for " + o.Waiting}})
+		out = append(out, sc.folds(line{{warn, "Waits for " + o.Waiting}})...)
 	}
+	out = append(out, choiceLines(o, sc)...)
 	if o.Attach != "" {
 		out = append(out, plainLine("To see the panes: "+o.Attach))
 	}
@@ -289,18 +305,54 @@ func (v *View) Outcome(o *runtime.Outcome, status *runtime.RunStatus, now time.T
 	return v.Out.print(out...)
 }
 
-// results names the files that a run was for: those of its workers, and the
-// final report of one whose report round has met its require.
-func (v *View) results(status *runtime.RunStatus) []line {
+// choiceLines tells what can be answered where a run waits at a gate with
+// choices; the next command shows one of the answers.
+func choiceLines(o *runtime.Outcome, sc screen) []line {
+	r := WaitingRound(o.Plan, o.Waiting)
+	if r == nil || len(r.Gate.Choices) == 0 {
+		return nil
+	}
+	return sc.folds(plainLine("Choices: " + strings.Join(r.Gate.Choices, ", ") + "; or --deny, which ends the run."))
+}
+
+// WaitingRound is the round at whose gate a run stands that waits for this, nil
+// where it waits for something else. The plan may be nil.
+func WaitingRound(p *plan.Plan, waiting string) *plan.Round {
+	name, gate := strings.CutPrefix(waiting, "approval of round ")
+	if p == nil || !gate {
+		return nil
+	}
+	name, _, _ = strings.Cut(name, ":") // the reason follows
+	for i := range p.Rounds {
+		if r := &p.Rounds[i]; r.Name == name && r.Gate != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+// results names the files that a run was for: those of its workers with their
+// declared outputs, which the record knows, and the final report of one whose
+// report round has met its require. The record may be nil.
+func (v *View) results(status *runtime.RunStatus, rec *record.State, sc screen) []line {
 	var out []line
+	file := func(name, path string) {
+		out = append(out, sc.folds(line{{faint, name + ": "}, {plain, v.rel(path)}})...)
+	}
 	for _, w := range status.Workers {
-		if w.Status == plan.StatusCompleted {
-			out = append(out, line{{faint, "  " + w.WorkerKey + ": "}, {plain, v.rel(w.ResultPath)}})
+		if w.Status != plan.StatusCompleted {
+			continue
+		}
+		file("  "+w.WorkerKey, w.ResultPath)
+		for _, a := range artifacts(rec, w.InvocationRef) {
+			if name, declared := strings.CutPrefix(a.Name, "out:"); declared {
+				file("    "+name, a.Path)
+			}
 		}
 	}
 	for _, r := range status.Rounds {
 		if r.Kind == string(plan.RoundReportWriter) && r.State == "met" && r.Completed > 0 {
-			out = append(out, line{{faint, "  final report: "}, {plain, v.rel(status.Run.FinalReport())}})
+			file("  final report", status.Run.FinalReport())
 		}
 	}
 	if len(out) == 0 {
@@ -309,16 +361,27 @@ func (v *View) results(status *runtime.RunStatus) []line {
 	return append([]line{blank, {{strong, "Results"}}}, out...)
 }
 
+func artifacts(rec *record.State, invocation string) []sidecar.Artifact {
+	if rec == nil {
+		return nil
+	}
+	if d := rec.Invocation(invocation); d != nil {
+		return d.Artifacts
+	}
+	return nil
+}
+
 // Gate shows on Err what a person should know before answering a gate: what it
-// stands before, why, and what lies there to read. status may be nil.
-func (v *View) Gate(round string, gate plan.Gate, status *runtime.RunStatus) {
+// stands before, why, and what lies there to read. status and record may be nil.
+func (v *View) Gate(round string, gate plan.Gate, status *runtime.RunStatus, rec *record.State) {
 	head := line{{strong, "Round " + round + " waits for an approval."}}
 	if gate.Reason != "" {
 		head = append(head, span{plain, " " + gate.Reason})
 	}
-	out := []line{blank, head}
+	sc := v.Err.screen()
+	out := append([]line{blank}, sc.folds(head)...)
 	if status != nil {
-		out = append(out, v.results(status)...)
+		out = append(out, v.results(status, rec, sc)...)
 	}
 	// Nobody can be told that the stream for telling is broken.
 	_ = v.Err.print(append(out, blank)...)
@@ -336,29 +399,29 @@ func exitStyle(code int) style {
 
 // Why shows the rule and the evidence behind a worker's status.
 func (v *View) Why(e *runtime.Explanation) error {
-	return v.show(e, func(width int) []line {
+	return v.show(e, func(sc screen) []line {
 		status := statusText(e.Worker.Status, e.Worker.Reason)
-		out := []line{{{strong, e.Worker.InvocationRef}, {plain, " is "}, {statusStyle(e.Worker.Status), status}}}
-		out = append(out, wrapped(e.Rule, "  ", width, plain)...)
+		out := sc.folds(line{{strong, e.Worker.InvocationRef}, {plain, " is "}, {statusStyle(e.Worker.Status), status}})
+		out = append(out, wrapped(e.Rule, "  ", sc.width, plain)...)
 		if e.Worker.Detail != "" {
-			out = append(out, wrapped(e.Worker.Detail, "  ", width, plain)...)
+			out = append(out, wrapped(e.Worker.Detail, "  ", sc.width, plain)...)
 		}
-		out = append(out, section("Evidence", e.Evidence)...)
+		out = append(out, sc.section("Evidence", e.Evidence)...)
 		if len(e.Attempts) > 1 {
 			out = append(out, blank, line{{strong, "Attempts"}})
 			var rows [][]span
 			for _, a := range e.Attempts {
 				rows = append(rows, []span{{plain, a.InvocationRef}, {statusStyle(a.Status), statusText(a.Status, a.Reason)}, {faint, a.Detail}})
 			}
-			out = append(out, table(rows, "  ", width, false)...)
+			out = append(out, sc.table(rows, "  ", breakLines(2, 24), cutKey(0, 30), breakLines(2, 12), cutKey(0, 16))...)
 		}
 		if e.Worker.Usage != nil {
-			out = append(out, blank, plainLine("Usage: "+usage(e.Worker.Usage)))
+			out = append(append(out, blank), sc.folds(plainLine("Usage: "+usage(e.Worker.Usage)))...)
 		}
-		out = append(out, section("Last lines of the log", e.LogTail)...)
+		out = append(out, sc.section("Last lines of the log", e.LogTail)...)
 		if e.Hint != "" {
 			out = append(out, blank)
-			out = append(out, wrapped(e.Hint, "", width, strong)...)
+			out = append(out, wrapped(e.Hint, "", sc.width, strong)...)
 		}
 		return out
 	})
@@ -367,7 +430,7 @@ func (v *View) Why(e *runtime.Explanation) error {
 // Teardown shows what was closed and what could not be.
 func (v *View) Teardown(r *runtime.TeardownReport) error {
 	doc := runtime.TeardownReport{Closed: nonNil(r.Closed), Ended: nonNil(r.Ended), Left: nonNil(r.Left)}
-	return v.show(doc, func(int) []line {
+	return v.show(doc, func(screen) []line {
 		var out []line
 		for _, e := range r.Ended {
 			out = append(out, line{{warn, "ended "}, {plain, e}})

@@ -35,7 +35,8 @@ type Stream struct {
 	w        io.Writer
 	terminal bool
 	color    bool
-	width    int // columns
+	width    int  // columns
+	sized    bool // a terminal or COLUMNS told the width
 }
 
 // NewStream detects what w is. Colour is decided by, strongest first: mode,
@@ -46,11 +47,11 @@ func NewStream(w io.Writer, mode ColorMode, getenv func(string) string) *Stream 
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		s.terminal = true
 		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
-			s.width = columns
+			s.width, s.sized = columns, true
 		}
 	}
 	if n, err := strconv.Atoi(getenv("COLUMNS")); err == nil && n > 0 {
-		s.width = n
+		s.width, s.sized = n, true
 	}
 	s.width = max(s.width, 20)
 	s.color = colored(mode, s.terminal, getenv)
@@ -75,6 +76,9 @@ func colored(mode ColorMode, terminal bool, getenv func(string) string) bool {
 
 // Terminal reports whether a person sees this stream as it is written.
 func (s *Stream) Terminal() bool { return s.terminal }
+
+// screen is the room on this stream.
+func (s *Stream) screen() screen { return screen{s.width, s.sized} }
 
 // Width is the number of columns.
 func (s *Stream) Width() int { return s.width }

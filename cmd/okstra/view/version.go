@@ -11,7 +11,7 @@ type Version struct {
 
 // Version shows it.
 func (v *View) Version(doc Version) error {
-	return v.show(doc, func(int) []line {
+	return v.show(doc, func(screen) []line {
 		l := line{{strong, "okstra " + doc.Version}}
 		if doc.Revision != "" {
 			text := " (" + doc.Revision[:min(len(doc.Revision), 12)]

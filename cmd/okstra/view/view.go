@@ -48,11 +48,11 @@ func (v *View) record(doc any) error {
 }
 
 // show writes either face of one result.
-func (v *View) show(doc any, human func(width int) []line) error {
+func (v *View) show(doc any, human func(sc screen) []line) error {
 	if v.JSON {
 		return v.document(doc)
 	}
-	return v.Out.print(human(v.Out.width)...)
+	return v.Out.print(human(v.Out.screen())...)
 }
 
 // Raw writes text for programs (a completion script, a schema, formatted
@@ -66,7 +66,7 @@ func (v *View) Raw(b []byte) error {
 func (v *View) Note(text string) {
 	for l := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
 		// Nobody can be told that the stream for telling is broken.
-		_ = v.Err.print(line{{plain, l}})
+		_ = v.Err.print(v.Err.screen().folds(plainLine(l))...)
 	}
 }
 

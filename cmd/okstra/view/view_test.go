@@ -17,6 +17,8 @@ import (
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/lang/plan/paths"
 	"github.com/okstra/okstra/runtime"
+	"github.com/okstra/okstra/runtime/record"
+	"github.com/okstra/okstra/runtime/sidecar"
 )
 
 // golden compares with testdata/NAME; OKSTRA_UPDATE=1 writes it anew.
@@ -137,7 +139,7 @@ func testPlan() *plan.Plan {
 		State: plan.StateRef{Lineage: "x", Serial: 12, Seq: 2},
 		Difference: plan.Difference{
 			Summary: "1 done, 1 retry, 1 to dispatch, 1 blocked.",
-			Rounds:  []plan.RoundAction{{Round: "report", Wait: "the gate: Read first."}},
+			Rounds:  []plan.RoundAction{{Round: "report", Wait: "gate: Read first."}},
 			Workers: []plan.WorkerAction{
 				{Key: ada.Key, Round: "analysis", Action: plan.ActionDone, Status: plan.StatusCompleted},
 				{Key: bert.Key, Round: "analysis", Action: plan.ActionRetry, Attempt: 2, Why: "rate-limited"},
@@ -179,7 +181,7 @@ func testStatus() *runtime.RunStatus {
 	return &runtime.RunStatus{
 		Run: paths.Run{Root: "/project", Task: plan.Task{Project: "shop", Group: "auth", ID: "A-1"}, TaskType: "final-verification", Seq: 2},
 		Ref: "shop:auth:A-1/final-verification@002", RunName: "review", TaskType: "final-verification", Seq: 2, Backend: "tmux",
-		StartedAt: at, Driven: true, Waiting: "an approval of round report",
+		StartedAt: at, Driven: true, Waiting: "approval of round report: Read first.",
 		Rounds: []runtime.RoundStatus{
 			{Name: "analysis", Kind: "work", State: "met", Completed: 1, Total: 2, Approval: "approved"},
 			{Name: "report", Kind: "report-writer", State: "waiting", Total: 1},
@@ -198,9 +200,21 @@ func testStatus() *runtime.RunStatus {
 	}
 }
 
+// testRecord holds the files of one worker of testStatus.
+func testRecord() *record.State {
+	return &record.State{WorkerDispatches: []*record.Dispatch{{
+		InvocationRef: "analysis/find/ada@analysis#1",
+		Artifacts: []sidecar.Artifact{
+			{Name: "result", Path: "/project/.okstra/r.md"}, {Name: "audit", Path: "/project/.okstra/a.md"}, {Name: "out:patch", Path: "/project/.okstra/out-patch"},
+		},
+	}}}
+}
+
 func TestRun(t *testing.T) {
 	now := at.Add(2 * time.Minute)
-	each(t, "status", func(v *View) error { return v.Status(testStatus(), now) })
+	each(t, "status", func(v *View) error {
+		return v.Status(testStatus(), []string{"okstra approve review report --choice short", "okstra approve review report --deny"}, now)
+	})
 	each(t, "runs", func(v *View) error {
 		ended := *testStatus()
 		ended.Ended, ended.Driven, ended.Leftovers = "completed", false, []string{"pane %7 on /tmp/s"}
@@ -210,7 +224,7 @@ func TestRun(t *testing.T) {
 	each(t, "outcome", func(v *View) error {
 		return v.Outcome(&runtime.Outcome{
 			Run:     paths.Run{Root: "/project", Task: plan.Task{Project: "shop", Group: "auth", ID: "A-1"}, TaskType: "final-verification", Seq: 2},
-			RunName: "review", Exit: 4, Summary: "2 of 3 workers completed.", Waiting: "an approval of round report",
+			RunName: "review", Exit: 4, Summary: "2 of 3 workers completed.", Waiting: "approval of round report", Plan: testPlan(), State: testRecord(),
 			Next: []string{"okstra approve review report", "okstra apply review"}, Attach: "tmux -S /tmp/s attach", Cleanup: "okstra teardown review",
 		}, testStatus(), now)
 	})
@@ -225,15 +239,15 @@ func TestRun(t *testing.T) {
 		s.Rounds[0].Choice, s.Rounds[0].Note = "full", "fine"
 		s.Rounds[1].Answered, s.Rounds[1].Approval, s.Rounds[1].Choice, s.Rounds[1].Note = true, "approved", "short", "after \x1blunch"
 		s.Rounds[2].Answered, s.Rounds[2].Approval = true, "denied"
-		return v.Status(s, now)
+		return v.Status(s, nil, now)
 	})
 	each(t, "gate", func(v *View) error {
 		if v.JSON {
 			return nil // nobody is asked then
 		}
 		s := testStatus()
-		v.Gate("report", plan.Gate{Reason: "Read \x1bfirst."}, s)
-		v.Gate("report", plan.Gate{}, nil)
+		v.Gate("report", plan.Gate{Reason: "Read \x1bfirst."}, s, testRecord())
+		v.Gate("report", plan.Gate{}, nil, nil)
 		return nil
 	})
 	each(t, "outcome_finished", func(v *View) error {
@@ -286,12 +300,12 @@ func TestWatch(t *testing.T) {
 		w := v.Watch()
 		s := testStatus()
 		for range 3 {
-			if err := w.Show(s, at); err != nil {
+			if err := w.Show(s, nil, at); err != nil {
 				return err
 			}
 		}
 		s.Workers[2].Status, s.Ended, s.Rounds[1].State = plan.StatusCompleted, "completed", "met"
-		return w.Show(s, at)
+		return w.Show(s, nil, at)
 	})
 }
 
@@ -326,7 +340,7 @@ func TestSmallViews(t *testing.T) {
 	each(t, "version", func(v *View) error {
 		return v.Version(Version{Version: "1.2.3", Revision: "0123456789abcdef", Modified: true, Go: "go1.26", Platform: "linux/amd64"})
 	})
-	each(t, "written", func(v *View) error { return v.Written("okstra.hcl", []string{"claude"}) })
+	each(t, "written", func(v *View) error { return v.Written("okstra.hcl", []string{"claude"}, "okstra plan review") })
 }
 
 const faulty = "run \"a\" {\n\tround \"b\" {\n    nmae = \"漢字\" # \x1b[31m red\n  }\n}\n"

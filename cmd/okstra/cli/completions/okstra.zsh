@@ -3,15 +3,19 @@
 #   source <(okstra completion zsh)
 _okstra() {
     local line
-    local -a candidates
-    for line in "${(@f)$("${words[1]}" __complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+    local -a typed candidates beginnings
+    typed=("${(@Q)words[2,CURRENT]}")
+    typed[-1]=${typed[-1]#[\"\']} # of a quotation that is still open
+    for line in "${(@f)$("${words[1]}" __complete -- "${(@)typed}" 2>/dev/null)}"; do
         case $line in
-            :file) _files ;;
-            :dir) _files -/ ;;
+            :file) compset -P '--*='; _files ;;
+            :dir) compset -P '--*='; _files -/ ;;
             :*) ;;
+            *=) beginnings+=("$line") ;;
             ?*) candidates+=("${${line%%$'\t'*}//:/\\:}:${line#*$'\t'}") ;;
         esac
     done
+    (( $#beginnings )) && compadd -S '' -a beginnings
     (( $#candidates )) && _describe okstra candidates
 }
 if [ "$funcstack[1]" = "_okstra" ]; then
