@@ -109,7 +109,11 @@ func bare(summary, detail string, args ...any) *hcl.Diagnostic {
 func nearest(given string, names []string) string {
 	best, bestDistance := "", 1+max(2, len(given)/3)
 	for _, name := range slices.Sorted(slices.Values(names)) {
-		d := levenshtein.Distance(strings.ToLower(given), strings.ToLower(name), nil)
+		g, n := strings.ToLower(given), strings.ToLower(name)
+		d := levenshtein.Distance(g, n, nil)
+		if len(g) <= 3 && d > 1 && (g == "" || n == "" || g[0] != n[0]) {
+			continue // of three letters one is left: another word
+		}
 		if d < bestDistance {
 			best, bestDistance = name, d
 		}

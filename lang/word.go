@@ -79,11 +79,19 @@ func formsOf(kinds []string) string {
 func (l *loader) unknownRoot(u use, t hcl.Traversal, root string) {
 	at := t[0].SourceRange()
 	if len(t) == 1 {
-		l.fault(at, SummaryUnknownReference, "There is nothing called %q.%s If the text is meant, put it in quotes: %q.", root, l.elsewhereNamed(u, root), root)
+		before, after := l.elsewhereNamed(u, root), ""
+		if before == "" {
+			after = " Values are named var.NAME or local.NAME."
+		}
+		l.fault(at, SummaryUnknownReference, "There is nothing called %q.%s If the text is meant, put it in quotes: %q.%s", root, before, root, after)
 		return
 	}
 	if here, ok := foreignWord(root, nil); ok {
 		l.fault(at, SummaryUnknownReference, "There is nothing called %q here. In okstra this is called %s.", root, here)
+		return
+	}
+	if ref := l.def.named(root, referenceKinds); ref != "" {
+		l.fault(at, SummaryUnknownReference, "There is nothing called %q. Did you mean %s?", root, ref)
 		return
 	}
 	roots := append([]string{"var", "local", "path", "git"}, referenceKinds...)
@@ -92,7 +100,7 @@ func (l *loader) unknownRoot(u use, t hcl.Traversal, root string) {
 }
 
 // elsewhereNamed asks for what is defined under a word that stands alone where
-// any value may.
+// any value may; "" where nothing is.
 func (l *loader) elsewhereNamed(u use, word string) string {
 	switch {
 	case l.def.variables[word] != nil:
@@ -105,7 +113,7 @@ func (l *loader) elsewhereNamed(u use, word string) string {
 			return fmt.Sprintf(" Did you mean %s?", ref)
 		}
 	}
-	return " Values are named var.NAME or local.NAME."
+	return ""
 }
 
 // quoted is the form of a reference in quotes.

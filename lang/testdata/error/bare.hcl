@@ -5,6 +5,9 @@ variable "topic" {
 
 locals {
   who   = [fay] # ERROR: Unknown reference => Did you mean participant.fay?
+  step  = fix.topic # ERROR: Unknown reference => There is nothing called "fix". Did you mean duty.fix?
+  short = fay.topic # ERROR: Unknown reference => There is nothing called "fay". Did you mean participant.fay?
+  other = fab.topic # ERROR: Unknown reference => There is nothing called "fab".
   about = topic # ERROR: Unknown reference => Did you mean var.topic? If the text is meant, put it in quotes: "topic".
 }
 
