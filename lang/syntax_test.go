@@ -72,3 +72,17 @@ func FuzzBraces(f *testing.F) {
 		}
 	})
 }
+
+// TestJSONTwice: JSON syntax says it in the same form.
+func TestJSONTwice(t *testing.T) {
+	const text = `{"duty": {"d": {"instructions": "x"}}, "run": {"r": {
+  "budget": {"dispatches": 20, "dispatches": 2},
+  "dir": ".",
+  "dir": "..",
+  "round": {"a": {"assign": {"duty": "d", "to": "provider.claude"}}}}}}`
+	diags, _ := complaints(tree(t, map[string]string{"okstra.hcl.json": text}))
+	want(t, texts(diags),
+		`An attribute named "dispatches" was already defined at okstra.hcl.json:2:14.`,
+		`The argument "dir" was already set at okstra.hcl.json:3:3.`,
+		`duty is "duty.d", not "d".`)
+}
