@@ -32,6 +32,8 @@ role "critic" {
 # Providers: how a worker CLI is run without a person. The prompt goes through
 # standard input: it is in no process list and may be of any length. Every
 # command line stays in `command`, so that `args` is free for a definition.
+# An option that takes several values is never the last one: the prompt would
+# be one of them where a definition gives it as an argument.
 
 provider "claude" {
   command    = ["claude", "-p", "--output-format", "stream-json", "--verbose"]
@@ -42,7 +44,7 @@ provider "claude" {
 
   access "read" {
     # It reads the whole project, wherever below it the worker runs.
-    args   = ["--permission-mode", "default", "--disallowedTools", "Edit,Write,NotebookEdit,Bash", "--add-dir", path.root]
+    args   = ["--add-dir", path.root, "--disallowedTools", "Edit,Write,NotebookEdit,Bash", "--permission-mode", "default"]
     result = "stdout"
   }
   access "write" {
@@ -51,16 +53,34 @@ provider "claude" {
   }
 
   models = {
-    opus                      = "opus"
-    sonnet                    = "sonnet"
-    haiku                     = "haiku"
-    opus-4-7                  = "claude-opus-4-7"
-    sonnet-4-6                = "claude-sonnet-4-6"
-    haiku-4-5                 = "claude-haiku-4-5"
-    claude-opus-4-7           = "claude-opus-4-7"
-    claude-sonnet-4-6         = "claude-sonnet-4-6"
-    claude-haiku-4-5          = "claude-haiku-4-5"
-    claude-haiku-4-5-20251001 = "claude-haiku-4-5-20251001"
+    opus                       = "opus"
+    sonnet                     = "sonnet"
+    haiku                      = "haiku"
+    fable                      = "fable"
+    best                       = "best"
+    opusplan                   = "opusplan"
+    "opus[1m]"                 = "opus[1m]"
+    "sonnet[1m]"               = "sonnet[1m]"
+    "fable[1m]"                = "fable[1m]"
+    opus-4-8                   = "claude-opus-4-8"
+    opus-4-7                   = "claude-opus-4-7"
+    opus-4-6                   = "claude-opus-4-6"
+    sonnet-5                   = "claude-sonnet-5"
+    sonnet-4-6                 = "claude-sonnet-4-6"
+    haiku-4-5                  = "claude-haiku-4-5"
+    fable-5                    = "claude-fable-5"
+    claude-opus-4-8            = "claude-opus-4-8"
+    claude-opus-4-7            = "claude-opus-4-7"
+    claude-opus-4-6            = "claude-opus-4-6"
+    claude-opus-4-5            = "claude-opus-4-5"
+    claude-opus-4-5-20251101   = "claude-opus-4-5-20251101"
+    claude-sonnet-5            = "claude-sonnet-5"
+    claude-sonnet-4-6          = "claude-sonnet-4-6"
+    claude-sonnet-4-5          = "claude-sonnet-4-5"
+    claude-sonnet-4-5-20250929 = "claude-sonnet-4-5-20250929"
+    claude-haiku-4-5           = "claude-haiku-4-5"
+    claude-haiku-4-5-20251001  = "claude-haiku-4-5-20251001"
+    claude-fable-5             = "claude-fable-5"
   }
 
   env = {
@@ -74,7 +94,7 @@ provider "claude" {
 }
 
 provider "codex" {
-  command    = ["codex", "exec", "--json", "--skip-git-repo-check", "-"]
+  command    = ["codex", "exec", "--json", "--skip-git-repo-check"]
   model_args = ["--model", worker.model]
   prompt     = "stdin"
   output     = "codex-json"
@@ -91,12 +111,20 @@ provider "codex" {
   }
 
   models = {
-    "gpt-5.5"           = "gpt-5.5"
-    "gpt-5.4"           = "gpt-5.4"
-    "gpt-5.4-mini"      = "gpt-5.4-mini"
-    "gpt-5.3-codex"     = "gpt-5.3-codex"
-    "gpt-5.2"           = "gpt-5.2"
-    "codex-auto-review" = "codex-auto-review"
+    "gpt-6.2-sol"              = "gpt-6.2-sol"
+    "gpt-6.2-astra"            = "gpt-6.2-astra"
+    "gpt-6.1-sol"              = "gpt-6.1-sol"
+    "gpt-6.1-terra"            = "gpt-6.1-terra"
+    "gpt-6-astra"              = "gpt-6-astra"
+    "gpt-6-sol"                = "gpt-6-sol"
+    "gpt-6-luna"               = "gpt-6-luna"
+    "gpt-5.6-sol"              = "gpt-5.6-sol"
+    "gpt-5.6-terra"            = "gpt-5.6-terra"
+    "gpt-5.6-luna"             = "gpt-5.6-luna"
+    "gpt-5.5"                  = "gpt-5.5"
+    "gpt-daybreak-blue-latest" = "gpt-daybreak-blue-latest"
+    "gpt-daybreak-red-latest"  = "gpt-daybreak-red-latest"
+    "codex-auto-review"        = "codex-auto-review"
   }
 
   unset_env = ["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED"]
@@ -114,19 +142,33 @@ provider "gemini" {
   access "read" {
     # Its approval mode "plan" offers no shell, and its own reading tools pass
     # over ignored files, the worker's inputs among them: cat reads those.
-    args   = ["--approval-mode", "default", "--allowed-tools", "run_shell_command(cat)", "--include-directories", path.root]
+    args   = ["--allowed-tools", "run_shell_command(cat)", "--include-directories", path.root, "--approval-mode", "default"]
     result = "stdout"
   }
   access "write" {
-    args   = ["--approval-mode", "yolo", "--include-directories", path.root]
+    args   = ["--include-directories", path.root, "--approval-mode", "yolo"]
     result = "file"
   }
 
   models = {
-    auto                   = "auto"
-    pro                    = "pro"
-    gemini-3-pro-preview   = "gemini-3-pro-preview"
-    gemini-3-flash-preview = "gemini-3-flash-preview"
+    "auto"                               = "auto"
+    "pro"                                = "pro"
+    "flash"                              = "flash"
+    "flash-lite"                         = "flash-lite"
+    "auto-gemini-3"                      = "auto-gemini-3"
+    "auto-gemini-2.5"                    = "auto-gemini-2.5"
+    "gemini-3.1-pro-preview"             = "gemini-3.1-pro-preview"
+    "gemini-3.1-pro-preview-customtools" = "gemini-3.1-pro-preview-customtools"
+    "gemini-3-pro-preview"               = "gemini-3-pro-preview"
+    "gemini-2.5-pro"                     = "gemini-2.5-pro"
+    "gemini-3.8-flash"                   = "gemini-3.8-flash"
+    "gemini-3.5-flash"                   = "gemini-3.5-flash"
+    "gemini-3-flash"                     = "gemini-3-flash"
+    "gemini-3-flash-preview"             = "gemini-3-flash-preview"
+    "gemini-2.5-flash"                   = "gemini-2.5-flash"
+    "gemini-3.5-flash-lite"              = "gemini-3.5-flash-lite"
+    "gemini-3.1-flash-lite"              = "gemini-3.1-flash-lite"
+    "gemini-2.5-flash-lite"              = "gemini-2.5-flash-lite"
   }
 
   # An HTTP status ends the program with its lowest eight bits. What it said
