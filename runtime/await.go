@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +26,7 @@ func TeamAwait(ctx context.Context, env Env, o TeamOptions, timeout time.Duratio
 	}
 	if st, err := record.Load(run.TeamState()); err == nil && st.Ended != "" {
 		// An await that is asked again must tell the same as the one before.
-		return ended(run, st), nil
+		return finished(run, st), nil
 	}
 	s, err := o.take(env, run, m, false)
 	if err != nil {
@@ -65,8 +66,8 @@ func TeamAwait(ctx context.Context, env Env, o TeamOptions, timeout time.Duratio
 	return s.wrapUp()
 }
 
-// ended is the outcome of a run that was finished before.
-func ended(run paths.Run, st *record.State) *Outcome {
+// finished is the outcome of a run that was finished before.
+func finished(run paths.Run, st *record.State) *Outcome {
 	out := &Outcome{Run: run, RunName: st.RunName, State: st, Nothing: true, Summary: fmt.Sprintf("Run %s is finished: %s.", run.Ref(), st.Ended)}
 	if st.Ended != "completed" {
 		out.Exit, out.Summary = 3, fmt.Sprintf("Run %s is finished: %s. %s", run.Ref(), st.Ended, st.EndedDetail)
@@ -94,8 +95,11 @@ func (s *session) wrapUp() (*Outcome, error) {
 			}
 		} else if !s.wholeRound(r) {
 			if why := s.barred(r); why != plan.ReasonNone {
-				out := s.outcome(3, fmt.Sprintf("Round %s cannot begin: %s. Not completed: %s.", r.Name, why, s.failed()), teamCommand("dispatch", s.run, "--dispatch-kind", "retry", "--workers", "KEYS"))
-				return out, s.commit()
+				next := s.retries()
+				if len(next) == 0 {
+					next = s.whyCommands()
+				}
+				return s.outcome(3, fmt.Sprintf("Round %s cannot begin: %s. Not completed: %s.", r.Name, why, s.failed()), next...), s.commit()
 			}
 			if r.Kind == plan.RoundReportWriter {
 				return s.readyBatch(r, paths.ReportWriterBatch, jobs.KindReportWriter, s.run.ReportWriterJobs(), batchWork{r.Workers[0].Key: {round: r, worker: &r.Workers[0], batch: paths.ReportWriterBatch}})
@@ -146,7 +150,7 @@ func (s *session) readyBatch(r *plan.Round, name string, kind jobs.Kind, path st
 		if j == nil {
 			continue
 		}
-		attempt := s.nextAttempt(j.worker.Key, name)
+		attempt := s.attemptOf(j.worker.Key, name)
 		a := attemptFiles(s.run, j.worker, name, attempt)
 		text := Prompt(s.plan, r, j.worker, a, string(kind), j.extra)
 		if attempt > 1 {
@@ -185,7 +189,14 @@ func (s *session) ready(r *plan.Round, command string) (*Outcome, error) {
 	next := []string{command}
 	rec := s.state.FindRound(r.Name)
 	if r.Gate != nil && (rec == nil || rec.Approval == nil || approvalState(s.plan, s.state, rec) != "approved") {
-		next = append([]string{s.next().approve(r)}, next...)
+		next = append(s.next().answers(r), next...)
 	}
-	return s.outcome(0, fmt.Sprintf("Everything that was dispatched has ended. Next is round %s.", r.Name), next...), nil
+	const done = "Everything that was dispatched has ended."
+	switch {
+	case s.rejected != "":
+		return s.outcome(3, fmt.Sprintf("%s %s. What is left is round %s.", done, s.rejected, r.Name), next...), nil
+	case slices.ContainsFunc(s.plan.Rounds, func(r plan.Round) bool { return s.short(&r) }):
+		return s.outcome(3, fmt.Sprintf("%s Not completed: %s. Next is round %s.", done, s.failed(), r.Name), append(s.retries(), next...)...), nil
+	}
+	return s.outcome(0, fmt.Sprintf("%s Next is round %s.", done, r.Name), next...), nil
 }

@@ -2,7 +2,9 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -12,6 +14,7 @@ import (
 	"github.com/okstra/okstra/lang/plan/paths"
 	"github.com/okstra/okstra/runtime/converge"
 	"github.com/okstra/okstra/runtime/jobs"
+	"github.com/okstra/okstra/runtime/record"
 )
 
 // batch is what a lead asks to be dispatched.
@@ -28,6 +31,7 @@ type batch struct {
 // waits.
 func (s *session) batchOf(ctx context.Context, o DispatchOptions) (*batch, *Outcome, error) {
 	var b *batch
+	var out *Outcome
 	var err error
 	switch {
 	case s.manifest.Identity() == 1:
@@ -36,11 +40,13 @@ func (s *session) batchOf(ctx context.Context, o DispatchOptions) (*batch, *Outc
 		b, err = s.batchFromFile(o)
 	case len(o.Workers) > 0:
 		b, err = s.batchFromKeys(o)
+	case o.Kind == string(jobs.KindRetry):
+		err = s.retryOfWhom()
 	default:
-		b, err = s.nextBatch(o)
+		b, out, err = s.nextBatch(o)
 	}
-	if err != nil {
-		return nil, nil, err
+	if err != nil || out != nil {
+		return nil, out, err
 	}
 	if b == nil {
 		return nil, s.outcome(0, "There is nothing to dispatch.", teamCommand("await", s.run)), nil
@@ -52,7 +58,7 @@ func (s *session) batchOf(ctx context.Context, o DispatchOptions) (*batch, *Outc
 		return nil, nil, &Refusal{What: fmt.Sprintf("batch %s has not ended", open[0]), Remedy: "await it first: " + teamCommand("await", s.run)}
 	}
 	if why := s.barred(b.round); why != plan.ReasonNone {
-		return nil, nil, &Refusal{What: fmt.Sprintf("round %s cannot begin: %s", b.round.Name, why), Remedy: "finish the rounds before it: " + teamCommand("await", s.run)}
+		return nil, nil, s.cannotBegin(b.round, why)
 	}
 	if _, _, err := backendInForce(ctx, s.env, s.plan, s.state, ""); err != nil {
 		return nil, nil, err
@@ -76,7 +82,7 @@ func (s *session) checkPhaseOrder(b *batch) error {
 	var members []jobs.Member
 	for _, key := range b.order {
 		w := b.work[key].worker
-		members = append(members, jobs.Member{Key: w.Key, Label: w.Label, Role: w.Role})
+		members = append(members, jobs.MemberOf(b.round, w))
 	}
 	if r := jobs.PhaseOrder(s.plan.Run.TaskType, jobs.Roster(s.plan), members, jobs.Statuses(s.state.WorkerDispatches)); r != nil {
 		return refusal(r)
@@ -90,11 +96,21 @@ func (s *session) batchFromFile(o DispatchOptions) (*batch, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read jobs file: %w", err)
 	}
+	var unfixed error // what is wrong with a round plan is not the jobs file's fault
 	list, r := jobs.Check(src, o.JobsFile, jobs.Context{
 		Run: s.run, Manifest: s.manifest, Plan: s.plan, Dispatches: s.state.WorkerDispatches, Kind: o.Kind,
-		Prompt:    func(j jobs.Job) ([]byte, error) { return s.promptOf(j) },
-		RoundPlan: func(n int) (*converge.RoundPlan, error) { return s.fixedRoundPlan(s.reverifyRound(), n) },
+		Prompt: func(j jobs.Job) ([]byte, error) { return s.promptOf(j) },
+		RoundPlan: func(n int) (*converge.RoundPlan, error) {
+			rp, err := s.fixedRoundPlan(s.reverifyRound(), n)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				unfixed = err
+			}
+			return rp, err
+		},
 	})
+	if unfixed != nil {
+		return nil, unfixed
+	}
 	if r != nil {
 		return nil, refusal(r)
 	}
@@ -135,16 +151,21 @@ func (s *session) batchFromKeys(o DispatchOptions) (*batch, error) {
 	var members []jobs.Member
 	var rounds []*plan.Round
 	var workers []*plan.Worker
+	unknown := ""
 	for _, name := range o.Workers {
 		r, w := s.named(name)
 		if w == nil {
-			return nil, &Refusal{What: fmt.Sprintf("no worker %q in this run", name), Remedy: "there are " + plan.Some(plan.NearestFirst(name, s.allKeys()))}
+			unknown = name
+			continue
 		}
 		rounds, workers = append(rounds, r), append(workers, w)
-		members = append(members, jobs.Member{Key: w.Key, Label: w.Label, Role: w.Role})
+		members = append(members, jobs.MemberOf(r, w))
 	}
 	if r := jobs.PhaseOrder(s.plan.Run.TaskType, jobs.Roster(s.plan), members, jobs.Statuses(s.state.WorkerDispatches)); r != nil {
 		return nil, refusal(r)
+	}
+	if unknown != "" {
+		return nil, &Refusal{What: fmt.Sprintf("no worker %q in this run", unknown), Remedy: "there are " + plan.Some(plan.NearestFirst(unknown, s.allKeys()))}
 	}
 	b := &batch{round: rounds[0], kind: kind}
 	for i, w := range workers {
@@ -173,7 +194,8 @@ func (s *session) batchFromKeys(o DispatchOptions) (*batch, error) {
 		case plan.RoundReportWriter:
 			b.name, b.kind = paths.ReportWriterBatch, jobs.KindReportWriter
 		default:
-			return nil, &Refusal{What: fmt.Sprintf("round %s re-verifies findings; it is dispatched by its jobs file", b.round.Name), Remedy: "await the round before it, which writes that file"}
+			return nil, &Refusal{What: fmt.Sprintf("round %s re-verifies findings; its round plan says who is asked, and no worker of it is named", b.round.Name),
+				Remedy: "leave --workers out: " + teamCommand("dispatch", s.run)}
 		}
 	}
 	if o.Kind != "" && kind != jobs.KindRetry && kind != b.kind {
@@ -193,11 +215,13 @@ func (s *session) retryBatch(r *plan.Round, w *plan.Worker) (string, error) {
 	open := s.openReverify(r)
 	switch {
 	case reverify && last == nil && open == "":
-		return "", &Refusal{What: fmt.Sprintf("round %s has no round plan yet", r.Name), Remedy: teamCommand("await", s.run) + " writes it"}
+		return "", s.withoutRoundPlan(r)
 	case reverify && last == nil:
 		return open, nil // what it said before was set aside with its whole re-verification
-	case last == nil || !last.Status.Terminal():
-		return "", &Refusal{What: fmt.Sprintf("%s has no ended attempt that could be retried", w.Key)}
+	case last == nil:
+		return "", &Refusal{What: fmt.Sprintf("%s has no ended attempt that could be retried", w.Key), Remedy: "dispatch it without --dispatch-kind: " + teamCommand("dispatch", s.run, "--workers", w.Key)}
+	case !last.Status.Terminal():
+		return "", &Refusal{What: fmt.Sprintf("%s has not ended; the record is %s", w.Key, last.InvocationRef), Remedy: "await it first: " + teamCommand("await", s.run)}
 	case last.Status == plan.StatusCompleted:
 		return "", &Refusal{What: fmt.Sprintf("%s has completed; the record is %s", w.Key, last.InvocationRef)}
 	case reverify && open != "" && last.Batch != open:
@@ -260,29 +284,26 @@ func (s *session) allKeys() []string {
 	return out
 }
 
-// nextBatch is the next round that can begin.
-func (s *session) nextBatch(o DispatchOptions) (*batch, error) {
+// nextBatch is the next round that can begin. An outcome means that the lead has
+// something to write first.
+func (s *session) nextBatch(o DispatchOptions) (*batch, *Outcome, error) {
 	for i := range s.plan.Rounds {
 		r := &s.plan.Rounds[i]
 		if s.wholeRound(r) && r.Kind != plan.RoundReverify || s.roundOf(r.Name) == "met" {
 			continue
 		}
-		file := ""
-		switch r.Kind {
-		case plan.RoundReverify:
-			n := len(s.state.Round(r.Name).Convergence)
-			if n == 0 {
-				return nil, &Refusal{What: fmt.Sprintf("round %s has no round plan yet", r.Name), Remedy: teamCommand("await", s.run) + " writes it"}
-			}
-			file = s.run.ReverifyJobs(n)
-		case plan.RoundReportWriter:
-			if exists(s.run.ReportWriterJobs()) {
-				file = s.run.ReportWriterJobs()
-			}
-		}
-		if file != "" {
-			o.JobsFile = file
-			return s.batchFromFile(o)
+		why := s.barred(r)
+		switch {
+		case why == plan.ReasonNotNeeded:
+			continue // what is left is the report
+		case r.Kind == plan.RoundReverify && why != plan.ReasonNone:
+			return nil, nil, s.cannotBegin(r, why)
+		case r.Kind == plan.RoundReverify:
+			return s.nextJudges(r, o)
+		case r.Kind == plan.RoundReportWriter && exists(s.run.ReportWriterJobs()) && s.attemptOf(r.Workers[0].Key, paths.ReportWriterBatch) == 1:
+			o.JobsFile = s.run.ReportWriterJobs()
+			b, err := s.batchFromFile(o)
+			return b, nil, err
 		}
 		var keys []string
 		for _, w := range r.Workers {
@@ -292,20 +313,163 @@ func (s *session) nextBatch(o DispatchOptions) (*batch, error) {
 			}
 		}
 		if len(keys) == 0 {
-			return nil, nil
+			return nil, nil, nil
 		}
 		o.Workers = keys
-		return s.batchFromKeys(o)
+		b, err := s.batchFromKeys(o)
+		return b, nil, err
 	}
-	return nil, nil
+	return nil, nil, nil
+}
+
+// nextJudges is the batch of judges that a reverify round asks next.
+func (s *session) nextJudges(r *plan.Round, o DispatchOptions) (*batch, *Outcome, error) {
+	name := s.openReverify(r)
+	if name == "" {
+		if r.Convergence.Source == "lead" && !exists(s.run.RoundPlan(1)) && s.wholeUpstream(r) {
+			return nil, s.waitsForRoundPlan(r, 1), nil
+		}
+		return nil, nil, s.withoutRoundPlan(r)
+	}
+	work, err := s.workOf(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	n, _ := jobs.Kind(name).Reverify()
+	var open []string
+	first := true // no judge of it has been asked before
+	for key, j := range work {
+		if _, _, owes := s.owes(r, j); owes {
+			open = append(open, key)
+			first = first && s.attemptOf(key, name) == 1
+		}
+	}
+	switch {
+	case len(open) == 0 && r.Convergence.Source == "lead" && !exists(s.run.RoundPlan(n+1)) && s.goesOn(r):
+		return nil, s.waitsForRoundPlan(r, n+1), nil
+	case len(open) == 0:
+		return nil, nil, &Refusal{What: fmt.Sprintf("every judge of %s has ended, and what they said is not weighed yet", name), Remedy: "await it first: " + teamCommand("await", s.run)}
+	case first && exists(s.run.ReverifyJobs(n)):
+		o.JobsFile = s.run.ReverifyJobs(n)
+		b, err := s.batchFromFile(o)
+		return b, nil, err
+	}
+	slices.Sort(open)
+	o.Workers, o.Kind = open, string(jobs.KindRetry)
+	b, err := s.batchFromKeys(o)
+	return b, nil, err
+}
+
+// goesOn tells whether the convergence that was weighed last has not ended.
+func (s *session) goesOn(r *plan.Round) bool {
+	st, err := s.convergenceState()
+	return err == nil && st != nil && st.Stage != converge.StageDone && len(st.Rounds) == len(s.state.Round(r.Name).Convergence)
+}
+
+// wholeUpstream tells whether the rounds before one have been weighed.
+func (s *session) wholeUpstream(r *plan.Round) bool {
+	return !slices.ContainsFunc(r.After, func(up string) bool { return s.roundOf(up) != "met" })
+}
+
+// waitsForRoundPlan is the outcome where the lead has to write a round plan.
+func (s *session) waitsForRoundPlan(r *plan.Round, n int) *Outcome {
+	path := s.run.RoundPlan(n)
+	then := s.next().apply()
+	if s.manifest != nil {
+		then = teamCommand("await", s.run)
+	}
+	out := s.outcome(4, fmt.Sprintf("Round %s waits for the lead's plan of convergence round %d.", r.Name, n), "okstra schema round-plan", then)
+	out.Waiting = path
+	return out
+}
+
+// withoutRoundPlan refuses to begin a reverify round that is not planned.
+func (s *session) withoutRoundPlan(r *plan.Round) error {
+	if r.Convergence.Source == "lead" {
+		return &Refusal{What: fmt.Sprintf("round %s has no round plan yet", r.Name),
+			Remedy: fmt.Sprintf("the lead writes it, to %s; then %s takes it", s.run.RoundPlan(1), teamCommand("await", s.run))}
+	}
+	return &Refusal{What: fmt.Sprintf("round %s has no round plan yet", r.Name), Remedy: teamCommand("await", s.run) + " writes it"}
+}
+
+// cannotBegin refuses a round and says what stands in its way.
+func (s *session) cannotBegin(r *plan.Round, why plan.Reason) error {
+	what := fmt.Sprintf("round %s cannot begin: %s", r.Name, why)
+	switch why {
+	case plan.ReasonNotNeeded:
+		return &Refusal{What: what + ": " + s.rejected, Remedy: "what is left is the report, if there is one: " + teamCommand("await", s.run) + " says how; the way forward is a new run"}
+	case plan.ReasonUpstreamFailed:
+		if commands := s.retries(); len(commands) > 0 {
+			return &Refusal{What: what + ": " + s.failed(), Remedy: commands[0]}
+		}
+	}
+	return &Refusal{What: what, Remedy: "finish the rounds before it: " + teamCommand("await", s.run)}
+}
+
+// retryOfWhom refuses a retry of nobody.
+func (s *session) retryOfWhom() error {
+	r := &Refusal{What: "a retry names its workers", Remedy: "give --workers with those that failed"}
+	if commands := s.retries(); len(commands) > 0 {
+		r.Remedy = commands[0]
+	}
+	return r
+}
+
+// retries are the commands that try the workers again without which a round
+// cannot meet its require, a round each. Of a re-verification only the newest
+// batch can be repaired.
+func (s *session) retries() []string {
+	var out []string
+	for i := range s.plan.Rounds {
+		r := &s.plan.Rounds[i]
+		if !s.short(r) {
+			continue
+		}
+		var keys []string
+		for _, w := range r.Workers {
+			if d := s.state.Latest(w.Key); ended(d) && (r.Kind != plan.RoundReverify || d.Batch == s.openReverify(r)) {
+				keys = append(keys, w.Key)
+			}
+		}
+		if len(keys) > 0 {
+			out = append(out, teamCommand("dispatch", s.run, "--dispatch-kind", string(jobs.KindRetry), "--workers", strings.Join(keys, ",")))
+		}
+	}
+	return out
+}
+
+// short tells whether a round cannot meet its require unless a worker of it is
+// tried again.
+func (s *session) short(r *plan.Round) bool {
+	lost, asked := 0, 0
+	for _, w := range r.Workers {
+		d := s.state.Latest(w.Key)
+		if d == nil && r.Kind == plan.RoundReverify || d != nil && d.Reason == plan.ReasonConvergenceDisabled {
+			continue
+		}
+		asked++
+		if ended(d) {
+			lost++
+		}
+	}
+	return lost > 0 && asked-lost < r.Require.Needed(asked)
+}
+
+// ended tells whether an attempt ran and came to something else than completion.
+func ended(d *record.Dispatch) bool {
+	return d != nil && d.Status.Terminal() && d.Status != plan.StatusCompleted && d.Status != plan.StatusNotRun
 }
 
 // attemptFor is the attempt that a batch gives a worker.
-func (s *session) attemptFor(b *batch, key string) int {
-	if d := s.state.Latest(key); d != nil && d.Batch == b.name && (d.Status == plan.StatusPlanned || d.Status == plan.StatusNotRun) {
+func (s *session) attemptFor(b *batch, key string) int { return s.attemptOf(key, b.name) }
+
+// attemptOf is the attempt that comes next for a worker in a batch: one that was
+// recorded and never ran is meant again.
+func (s *session) attemptOf(key, batch string) int {
+	if d := s.state.Latest(key); d != nil && d.Batch == batch && (d.Status == plan.StatusPlanned || d.Status == plan.StatusNotRun) {
 		return d.Attempt
 	}
-	return s.nextAttempt(key, b.name)
+	return s.nextAttempt(key, batch)
 }
 
 // openBatches are the batches with something that is not terminal.

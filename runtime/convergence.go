@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/lang/plan/paths"
@@ -94,10 +95,57 @@ func (s *session) forgetConvergence(r *plan.Round) error {
 	return s.commit()
 }
 
+// outdate sets aside what was made from the results of a round that is done
+// again. It is the rule of plan.Diff, which redoes every round behind one that
+// it redoes, for whoever has a round done again without a difference.
+func (s *session) outdate(name string) error {
+	again := map[string]bool{name: true}
+	for i := range s.plan.Rounds {
+		r := &s.plan.Rounds[i]
+		k := slices.IndexFunc(jobs.Reads(s.plan, r), func(up string) bool { return again[up] })
+		if k < 0 || r.Name == name {
+			continue
+		}
+		again[r.Name] = true
+		if err := s.doAgain(r, "round "+jobs.Reads(s.plan, r)[k]+" is done again"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// doAgain sets aside what a round came to: its results, its convergence and
+// whether it met its require. What never ran is left to be started.
+func (s *session) doAgain(r *plan.Round, why string) error {
+	rec := s.state.FindRound(r.Name)
+	if rec == nil {
+		return nil
+	}
+	if r.Kind == plan.RoundReverify {
+		if err := s.voidConvergence(r, "redo: "+why); err != nil {
+			return err
+		}
+	}
+	for _, d := range s.state.WorkerDispatches {
+		if d.Round != r.Name || d.Superseded != "" || d.Status == plan.StatusPlanned || d.Status == plan.StatusNotRun {
+			continue
+		}
+		d.Superseded = "redo: " + why
+		s.unpin(d.WorkerKey)
+		s.changed()
+	}
+	if rec.Result != "" {
+		rec.Result = ""
+		s.changed()
+	}
+	return nil
+}
+
 // voidConvergence sets the plans, the judges' records and the state of a
 // convergence aside, none of which counts any more.
 func (s *session) voidConvergence(r *plan.Round, why string) error {
 	rec := s.state.Round(r.Name)
+	begun := len(rec.Convergence) > 0 // else its judges were not asked, and may be now
 	files := []string{s.run.Convergence()}
 	for _, c := range rec.Convergence {
 		files = append(files, s.run.RoundPlan(c.Number), s.run.ReverifyJobs(c.Number))
@@ -108,7 +156,7 @@ func (s *session) voidConvergence(r *plan.Round, why string) error {
 		}
 	}
 	for _, d := range s.state.WorkerDispatches {
-		if d.Round == r.Name && d.Superseded == "" {
+		if begun && d.Round == r.Name && d.Superseded == "" {
 			d.Superseded = why
 		}
 	}
@@ -162,10 +210,14 @@ func (s *session) roundPlan(r *plan.Round, st *converge.State, want *converge.Ro
 	rec := s.state.Round(r.Name)
 	path := s.run.RoundPlan(want.Number)
 	persisted, err := readRoundPlan(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, err
-	}
 	byLead := r.Convergence.Source == "lead"
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		remedy := "restore it, or start anew with okstra apply --new"
+		if byLead {
+			remedy = "correct it; okstra schema round-plan shows its form"
+		}
+		return nil, nil, &Refusal{What: "the round plan cannot be read: " + relative(s.run.Root, path), Moved: []string{err.Error()}, Remedy: remedy}
+	}
 	if persisted != nil && byLead {
 		accepted, err := st.Accept(persisted)
 		if err != nil {
@@ -183,9 +235,7 @@ func (s *session) roundPlan(r *plan.Round, st *converge.State, want *converge.Ro
 		return want, nil, nil
 	}
 	if byLead && persisted == nil {
-		out := s.outcome(4, fmt.Sprintf("Round %s waits for the lead's plan of convergence round %d.", r.Name, want.Number), "okstra schema round-plan", s.next().apply())
-		out.Waiting = path
-		return nil, out, s.writeConvergence(st)
+		return nil, s.waitsForRoundPlan(r, want.Number), s.writeConvergence(st)
 	}
 	if !byLead {
 		if err := durable.MkdirAll(filepath.Dir(path)); err != nil {
@@ -240,7 +290,7 @@ func readRoundPlan(path string) (*converge.RoundPlan, error) {
 	}
 	rp, err := converge.ParseRoundPlan(b)
 	if err != nil {
-		return nil, fmt.Errorf("round plan %s: %w", path, err)
+		return nil, err
 	}
 	return rp, nil
 }

@@ -136,6 +136,9 @@ func (s *session) dispatchBatch(ctx context.Context, b *batch) error {
 			return err
 		}
 	}
+	if err := s.outdate(b.round.Name); err != nil {
+		return err
+	}
 	if err := s.beginBatch(b.round, b.name); err != nil {
 		return err
 	}

@@ -374,9 +374,9 @@ func TestPhaseOrderComesFirst(t *testing.T) {
 }
 
 func TestPhaseOrder(t *testing.T) {
-	ada := Member{"write.do.ada", "claude-executor", lead.RoleExecutor}
-	bert := Member{"check.verify.bert", "codex-verifier", lead.RoleVerifier}
-	cleo := Member{"look.find.cleo", "claude-analyst", "analyst"}
+	ada := Member{"write.do.ada", "claude-executor", lead.RoleExecutor, 1}
+	bert := Member{"check.verify.bert", "codex-verifier", lead.RoleVerifier, 2}
+	cleo := Member{"look.find.cleo", "claude-analyst", "analyst", 0}
 	roster := []Member{cleo, ada, bert}
 	done := map[string]plan.Status{ada.Key: plan.StatusCompleted}
 	running, failed := map[string]plan.Status{ada.Key: plan.StatusRunning}, map[string]plan.Status{ada.Key: plan.StatusError}
@@ -395,6 +395,7 @@ func TestPhaseOrder(t *testing.T) {
 		{"verifier before", TaskImplementation, []Member{bert}, nil, []string{"before write.do.ada has completed", "leave out check.verify.bert"}},
 		{"verifier beside", TaskImplementation, []Member{bert}, running, []string{"write.do.ada is on its way: await it"}},
 		{"verifier after a failure", TaskImplementation, []Member{bert}, failed, []string{"`--dispatch-kind retry --workers write.do.ada`"}},
+		{"an executor that comes later", TaskImplementation, []Member{{"first.check.dora", "d", lead.RoleVerifier, 0}}, nil, nil},
 		{"both, another task type", "unknown", []Member{ada, bert}, nil, []string{"one batch holds"}},
 		{"verifier before, another task type", "unknown", []Member{bert}, nil, nil},
 	}
@@ -409,6 +410,35 @@ func TestPhaseOrder(t *testing.T) {
 			}
 			refused(t, nil, r, append(tt.want, "implementation phase order")...)
 		})
+	}
+}
+
+func TestReadsAndUnexecuted(t *testing.T) {
+	f := newFixture(t)
+	for i := range f.plan.Rounds {
+		f.plan.Rounds[i].Index = i
+	}
+	check := &f.plan.Rounds[1]
+	if got := Reads(f.plan, check); !slices.Equal(got, []string{"write"}) {
+		t.Errorf("verifiers with an empty after read %v", got)
+	}
+	if got := Unexecuted(f.plan, check, f.dispatches); !slices.Equal(got, []string{"write.do.ada"}) {
+		t.Errorf("before the executor: %v", got)
+	}
+	f.ran(0, "write", plan.StatusError)
+	if got := Unexecuted(f.plan, check, f.dispatches); len(got) != 1 {
+		t.Errorf("a failed executor bars nobody: %v", got)
+	}
+	f.dispatches[0].Status = plan.StatusCompleted
+	if got := Unexecuted(f.plan, check, f.dispatches); len(got) != 0 {
+		t.Errorf("a completed executor bars: %v", got)
+	}
+	if got := Unexecuted(f.plan, &f.plan.Rounds[3], nil); len(got) != 0 {
+		t.Errorf("the report-writer waits for an executor: %v", got)
+	}
+	f.plan.Run.TaskType = "unknown"
+	if got := Reads(f.plan, check); len(got) != 0 || len(Unexecuted(f.plan, check, nil)) != 0 {
+		t.Errorf("another task type: %v", got)
 	}
 }
 

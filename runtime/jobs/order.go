@@ -18,14 +18,18 @@ type Member struct {
 	Key   string // worker key, or workerId in version 1
 	Label string
 	Role  string
+	Round int // place of its round in the run; 0 for all in version 1
 }
+
+// MemberOf is a worker of a plan's round.
+func MemberOf(r *plan.Round, w *plan.Worker) Member { return Member{w.Key, w.Label, w.Role, r.Index} }
 
 // Roster lists the workers of a plan.
 func Roster(p *plan.Plan) []Member {
 	var out []Member
-	for _, r := range p.Rounds {
-		for _, w := range r.Workers {
-			out = append(out, Member{w.Key, w.Label, w.Role})
+	for i := range p.Rounds {
+		for j := range p.Rounds[i].Workers {
+			out = append(out, MemberOf(&p.Rounds[i], &p.Rounds[i].Workers[j]))
 		}
 	}
 	return out
@@ -35,7 +39,7 @@ func Roster(p *plan.Plan) []Member {
 func RosterV1(m *lead.Manifest) []Member {
 	out := make([]Member, len(m.Workers))
 	for i, w := range m.Workers {
-		out[i] = Member{w.WorkerID, w.WorkerID, w.Role}
+		out[i] = Member{Key: w.WorkerID, Label: w.WorkerID, Role: w.Role}
 	}
 	return out
 }
@@ -63,8 +67,9 @@ func Statuses(dispatches []*record.Dispatch) map[string]plan.Status {
 // the executor's diff. It is judged before every other rule, and the same for
 // a roster, a jobs file and a dry run.
 //
-// One batch that holds both is refused in every task type; the completed
-// executor is asked for where the task type is TaskImplementation.
+// One batch that holds both is refused in every task type; that every executor
+// of the rounds before has completed is asked for where the task type is
+// TaskImplementation.
 func PhaseOrder(taskType string, roster, batch []Member, statuses map[string]plan.Status) *Refusal {
 	executors := withRole(batch, lead.RoleExecutor)
 	verifiers := withRole(batch, lead.RoleVerifier)
@@ -74,15 +79,7 @@ func PhaseOrder(taskType string, roster, batch []Member, statuses map[string]pla
 	if len(executors) > 0 {
 		return bothInOne(executors, verifiers, statuses)
 	}
-	if taskType != TaskImplementation {
-		return nil
-	}
-	var open []Member
-	for _, m := range withRole(roster, lead.RoleExecutor) {
-		if statuses[m.Key] != plan.StatusCompleted {
-			open = append(open, m)
-		}
-	}
+	open := unexecuted(taskType, roster, verifiers, statuses)
 	if len(open) == 0 {
 		return nil
 	}
@@ -91,6 +88,55 @@ func PhaseOrder(taskType string, roster, batch []Member, statuses map[string]pla
 		Moved:  []string{"leave out " + keys(verifiers)},
 		Remedy: executorFirst(open, statuses),
 	}
+}
+
+// Reads names the rounds whose results a round works on: those that its after
+// names and, for a verifier's round of an implementation, the executors' rounds
+// before it, named or not.
+func Reads(p *plan.Plan, r *plan.Round) []string {
+	out := slices.Clone(r.After)
+	if p.Run.TaskType != TaskImplementation || !hasRole(r, lead.RoleVerifier) {
+		return out
+	}
+	for i := range p.Rounds {
+		if up := &p.Rounds[i]; up.Index < r.Index && hasRole(up, lead.RoleExecutor) && !slices.Contains(out, up.Name) {
+			out = append(out, up.Name)
+		}
+	}
+	return out
+}
+
+// Unexecuted are the executors that keep a round from beginning, whatever its
+// after and their round's require say: a round of verifiers waits until every
+// executor before it has completed.
+func Unexecuted(p *plan.Plan, r *plan.Round, dispatches []*record.Dispatch) []string {
+	var verifiers []Member
+	for i := range r.Workers {
+		if r.Workers[i].Role == lead.RoleVerifier {
+			verifiers = append(verifiers, MemberOf(r, &r.Workers[i]))
+		}
+	}
+	return keyList(unexecuted(p.Run.TaskType, Roster(p), verifiers, Statuses(dispatches)))
+}
+
+func hasRole(r *plan.Round, role string) bool {
+	return slices.ContainsFunc(r.Workers, func(w plan.Worker) bool { return w.Role == role })
+}
+
+// unexecuted are the executors that must complete before the verifiers start
+// and have not.
+func unexecuted(taskType string, roster, verifiers []Member, statuses map[string]plan.Status) []Member {
+	if taskType != TaskImplementation || len(verifiers) == 0 {
+		return nil
+	}
+	var open []Member
+	last := slices.MaxFunc(verifiers, func(a, b Member) int { return a.Round - b.Round }).Round
+	for _, m := range withRole(roster, lead.RoleExecutor) {
+		if m.Round <= last && statuses[m.Key] != plan.StatusCompleted {
+			open = append(open, m)
+		}
+	}
+	return open
 }
 
 // executorFirst says what brings the executors to completion.
