@@ -15,6 +15,7 @@ import (
 	"github.com/okstra/okstra/backends"
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/lang/plan/paths"
+	"github.com/okstra/okstra/runtime/launch"
 	"github.com/okstra/okstra/runtime/lead"
 	"github.com/okstra/okstra/runtime/record"
 	"github.com/okstra/okstra/runtime/sidecar"
@@ -27,6 +28,8 @@ type Env struct {
 	Environ  []string // the runner's environment
 	Backends map[string]backends.Backend
 	Now      func() time.Time
+	// Ours are the files that this process writes its own output to.
+	Ours []launch.FileID
 	// Secret fills sensitive variables in worker environments; nil knows none.
 	Secret func(variable string) (string, bool)
 	// Catalog compiles workers of version 1 manifests, whose commands are those

@@ -73,6 +73,14 @@ func begin(ctx context.Context, env Env, o ApplyOptions) (*session, *Outcome, er
 		run.Seq = p.State.Seq
 		return nil, nothing(run, rec, p), completeEvents(env, run)
 	}
+	switch done, err := carriedOut(o, rec, run, saved); {
+	case err != nil:
+		return nil, nil, err
+	case done:
+		run.Seq = rec.Seq
+		p.Difference.Summary = fmt.Sprintf("Run %03d is finished (%s): this plan has been carried out. Nothing to do.", rec.Seq, rec.Ended)
+		return nil, nothing(run, rec, p), completeEvents(env, run)
+	}
 	run.Seq = p.State.Seq
 	isNew := p.State.New
 	var st *record.State
@@ -247,6 +255,20 @@ func leadRuntimeOf(p *plan.Plan) string {
 		return p.Run.Lead.Runtime
 	}
 	return "external"
+}
+
+// carriedOut tells whether a finished run was driven to its end by this very
+// saved plan. A finished run is not touched again.
+func carriedOut(o ApplyOptions, rec *plan.Recorded, run paths.Run, saved string) (bool, error) {
+	if !o.Saved || rec.Ended == "" {
+		return false, nil
+	}
+	run.Seq = rec.Seq
+	st, err := record.Load(run.TeamState())
+	if err != nil {
+		return false, err
+	}
+	return st.SavedPlanDigest == saved, nil
 }
 
 // leftovers reports whether files of a run's first attempts lie there though

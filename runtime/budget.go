@@ -17,7 +17,7 @@ func (s *session) affordable(w *plan.Worker, batch string) string {
 	if b == nil {
 		return ""
 	}
-	sp := spent(s.state, s.plan, s.env.Now())
+	sp := spent(s.state, s.plan)
 	if b.Dispatches != nil && sp.dispatches+1 > *b.Dispatches {
 		return fmt.Sprintf("budget: %d of %d dispatches are used", sp.dispatches, *b.Dispatches)
 	}
@@ -59,7 +59,16 @@ type spending struct {
 	usd        float64
 }
 
-func spent(st *record.State, p *plan.Plan, now time.Time) spending {
+// sum is what plan needs to know of it.
+func (sp spending) sum() plan.Spent {
+	out := plan.Spent{Dispatches: sp.dispatches, Tokens: sp.tokens, USD: sp.usd}
+	for _, d := range sp.longest {
+		out.Wall += plan.Duration(d)
+	}
+	return out
+}
+
+func spent(st *record.State, p *plan.Plan) spending {
 	sp := spending{longest: map[string]time.Duration{}}
 	for _, d := range st.WorkerDispatches {
 		active := d.Status == plan.StatusSpawning || d.Status == plan.StatusRunning

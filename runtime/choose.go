@@ -12,29 +12,52 @@ import (
 )
 
 // ChooseBackend fills in which backend a plan will use here, what was probed
-// and found for the others, and where panes would stand. It only asks. A plan
+// and found for the others, and where panes would stand. It only asks. The plan
+// must have been compared with rec: a run that goes on keeps its backend. A plan
 // without an available backend is an error that says what to install or start.
-func ChooseBackend(ctx context.Context, env Env, p *plan.Plan, override string) error {
-	name, probes, err := choose(ctx, env, p.Run.Backend, override)
-	p.Observed.Backends = probes
-	if err != nil {
-		return err
+func ChooseBackend(ctx context.Context, env Env, p *plan.Plan, rec *plan.Recorded, override string) error {
+	switch {
+	case p.Difference.Finished && override == "":
+		p.Observed.Backend = rec.Backend
+		return nil
+	case p.State.New || rec.Backend == "":
+		name, probes, err := choose(ctx, env, p.Run.Backend, override)
+		p.Observed.Backends, p.Observed.Backend = probes, name
+		if err != nil {
+			return err
+		}
+	default:
+		if _, _, err := keptBackend(ctx, env, p, rec.Backend, override); err != nil {
+			return err
+		}
 	}
-	p.Observed.Backend = name
-	if planner, ok := env.Backends[name].(backends.Planner); ok {
-		most := 0
-		for _, r := range p.Rounds {
-			parallel := p.Run.Parallelism
-			if r.Parallelism > 0 {
-				parallel = min(parallel, r.Parallelism)
-			}
-			most = max(most, min(parallel, len(r.Workers)))
-		}
-		if most > 0 {
-			p.Observed.Placement = planner.Place(ctx, policyOf(p), most)
-		}
+	planner, ok := env.Backends[p.Observed.Backend].(backends.Planner)
+	if most := mostAtOnce(p); ok && most > 0 {
+		p.Observed.Placement = planner.Place(ctx, policyOf(p), most)
 	}
 	return nil
+}
+
+// mostAtOnce is how many of the workers that are to run will run beside each
+// other at most.
+func mostAtOnce(p *plan.Plan) int {
+	toRun := map[string]int{}
+	for _, a := range p.Difference.Workers {
+		switch a.Action {
+		case plan.ActionDone, plan.ActionDropped:
+		default:
+			toRun[a.Round]++
+		}
+	}
+	most := 0
+	for _, r := range p.Rounds {
+		parallel := p.Run.Parallelism
+		if r.Parallelism > 0 {
+			parallel = min(parallel, r.Parallelism)
+		}
+		most = max(most, min(parallel, toRun[r.Name]))
+	}
+	return most
 }
 
 func policyOf(p *plan.Plan) backends.Policy {
@@ -89,7 +112,12 @@ func backendInForce(ctx context.Context, env Env, p *plan.Plan, st *record.State
 		p.Observed.Backends, p.Observed.Backend = mergeProbes(p.Observed.Backends, probes), name
 		return name, false, err
 	}
-	name = st.Backend
+	return keptBackend(ctx, env, p, st.Backend, override)
+}
+
+// keptBackend is that of a run which was begun with kept.
+func keptBackend(ctx context.Context, env Env, p *plan.Plan, kept, override string) (name string, mixed bool, err error) {
+	name = kept
 	if override != "" {
 		name = override
 	}
@@ -101,12 +129,12 @@ func backendInForce(ctx context.Context, env Env, p *plan.Plan, st *record.State
 			others = []string{fallback}
 		}
 		if len(others) > 0 {
-			remedy += fmt.Sprintf(", or go on with another: okstra apply %s --backend %s", st.RunName, others[len(others)-1])
+			remedy += fmt.Sprintf(", or go on with another: okstra apply %s --backend %s", p.Run.Name, others[len(others)-1])
 		}
 		return "", false, &Refusal{What: fmt.Sprintf("the run was begun with backend %s, which is not available now", name), Moved: []string{err.Error()}, Remedy: remedy}
 	}
 	p.Observed.Backends, p.Observed.Backend = mergeProbes(p.Observed.Backends, probes), name
-	return name, name != st.Backend, nil
+	return name, name != kept, nil
 }
 
 // mergeProbes keeps what plan had found of the backends that apply did not ask

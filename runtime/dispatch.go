@@ -87,7 +87,7 @@ func (s *session) launchRecord(j *job, d *record.Dispatch, a paths.Attempt, argv
 			Inputs: s.run.InputsIndex(j.batch), Result: a.Result(), WorkerResult: a.WorkerResult(),
 		},
 		Result: w.Result, Output: w.Output, Emits: w.Emits, Audit: w.Audit, Report: a.Report, Limits: w.Limits,
-		ExitCodes: w.ExitCodes, Hold: s.backend.Name() != "process", Watch: w.Access == plan.AccessRead,
+		ExitCodes: w.ExitCodes, Hold: s.backend.Name() != "process", Watch: w.Access == plan.AccessRead, Ours: s.env.Ours,
 	}
 	if w.Prompt == plan.PromptStdin {
 		r.Stdin = launch.StdinPrompt

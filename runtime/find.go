@@ -220,11 +220,27 @@ func recordedWorker(run paths.Run, st *record.State, name string) ([]*record.Dis
 	for _, r := range p.Rounds {
 		for _, w := range r.Workers {
 			if w.Key == name || w.Label == name {
-				return nil, fmt.Errorf("%s has not been started: its round %s has not begun", w.Key, r.Name)
+				return nil, fmt.Errorf("%s has not been started: %s", w.Key, notBegun(run, st, p, r.Name))
 			}
 		}
 	}
 	return nil, err
+}
+
+// notBegun says why a round has not begun: the first gate up to it that nobody
+// has answered, where there is one.
+func notBegun(run paths.Run, st *record.State, p *plan.Plan, round string) string {
+	for i := range p.Rounds {
+		r := &p.Rounds[i]
+		rec := st.FindRound(r.Name)
+		if r.Gate != nil && st.Ended == "" && (rec == nil || rec.Approval == nil) && !exists(run.Approval(r.Name)) {
+			return fmt.Sprintf("round %s waits for an approval (%s)", r.Name, following{run, st}.answers(r)[0])
+		}
+		if r.Name == round {
+			break
+		}
+	}
+	return fmt.Sprintf("its round %s has not begun", round)
 }
 
 // exists reports whether a path is there; an error other than absence counts

@@ -57,13 +57,17 @@ func (n following) verb(name string, more ...string) string {
 	return command(append(words, n.place()...)...)
 }
 
-// approve is the command that answers the gate of a round.
-func (n following) approve(r *plan.Round) string {
-	more := []string{r.Name}
-	if len(r.Gate.Choices) > 0 {
-		more = append(more, "--choice", r.Gate.Choices[0])
+// answers are the commands that answer the gate of a round: one for each
+// choice, and the one that denies it.
+func (n following) answers(r *plan.Round) []string {
+	var out []string
+	for _, c := range r.Gate.Choices {
+		out = append(out, n.verb("approve", r.Name, "--choice", c))
 	}
-	return n.verb("approve", more...)
+	if len(out) == 0 {
+		out = append(out, n.verb("approve", r.Name))
+	}
+	return append(out, n.verb("approve", r.Name, "--deny"))
 }
 
 // place are those of the run's flags that say where it is.

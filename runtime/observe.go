@@ -63,7 +63,7 @@ func ObserveRun(_ context.Context, _ Env, p *plan.Plan, seq int) (*plan.Recorded
 
 func observe(run paths.Run, st *record.State) (*plan.Recorded, error) {
 	rec := &plan.Recorded{
-		Exists: true, Seq: run.Seq, Latest: run.Seq, Lineage: st.Lineage, Serial: st.Serial, Ended: st.Ended,
+		Exists: true, Seq: run.Seq, Latest: run.Seq, Lineage: st.Lineage, Serial: st.Serial, Ended: st.Ended, Backend: st.Backend,
 		Workers: map[string]plan.RecordedWorker{}, Rounds: map[string]plan.RecordedRound{},
 	}
 	var err error
@@ -91,7 +91,7 @@ func observe(run paths.Run, st *record.State) (*plan.Recorded, error) {
 		}
 		for _, pin := range st.Pins {
 			if pin.WorkerKey == d.WorkerKey {
-				w.InputsPinned = pin.Inputs
+				w.InputsPinned, w.ProgramPinned = pin.Inputs, pin.Program
 			}
 		}
 		rec.Workers[d.WorkerKey] = w
@@ -102,6 +102,26 @@ func observe(run paths.Run, st *record.State) (*plan.Recorded, error) {
 			rr.Approval = approvalState(rec.Plan, st, r)
 		}
 		rec.Rounds[r.Name] = rr
+	}
+	if rec.Plan == nil {
+		return rec, nil
+	}
+	rec.Spent = spent(st, rec.Plan).sum()
+	for _, r := range rec.Plan.Rounds {
+		if rr := rec.Rounds[r.Name]; r.Gate != nil && rr.Approval != "approved" && st.Ended == "" {
+			// An answer that no runner has taken up yet.
+			a, err := loadApproval(run.Approval(r.Name))
+			if err != nil {
+				return nil, err
+			}
+			if a == nil || a.Seen != resultsDigest(rec.Plan, st, r.Name) {
+				continue
+			}
+			if rr.Approval = "denied"; a.Approved {
+				rr.Approval = "approved"
+			}
+			rec.Rounds[r.Name] = rr
+		}
 	}
 	return rec, nil
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/okstra/okstra/runtime/record"
 )
 
-// pin records the project inputs of a worker as they are when it is first
-// dispatched. A change after that is noted in later plans, and no reason to do
-// the work again.
+// pin records the project inputs and the program of a worker as they are when
+// it is first dispatched. A change after that is noted in later plans, and no
+// reason to do the work again.
 func (s *session) pin(w *plan.Worker) {
-	known := slices.ContainsFunc(s.state.Pins, func(p record.Pin) bool { return p.WorkerKey == w.Key })
-	if known || len(w.Inputs) == 0 {
+	if slices.ContainsFunc(s.state.Pins, func(p record.Pin) bool { return p.WorkerKey == w.Key }) {
 		return
 	}
-	p := record.Pin{WorkerKey: w.Key, Inputs: []plan.InputFile{}}
+	program := w.Program
+	p := record.Pin{WorkerKey: w.Key, Inputs: []plan.InputFile{}, Program: &program}
 	for _, in := range s.plan.Inputs {
 		if in.Kind == plan.InputProject && slices.Contains(w.Inputs, in.Path) {
 			p.Inputs = append(p.Inputs, in)

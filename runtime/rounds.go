@@ -72,7 +72,7 @@ func (s *session) carryOutRound(ctx context.Context, r *plan.Round) (*Outcome, e
 
 // waitsForApproval is the outcome of a gate that nobody has answered yet.
 func (s *session) waitsForApproval(r *plan.Round) *Outcome {
-	out := s.outcome(4, fmt.Sprintf("Round %s waits for an approval: %s", r.Name, r.Gate.Reason), s.next().approve(r))
+	out := s.outcome(4, fmt.Sprintf("Round %s waits for an approval: %s", r.Name, r.Gate.Reason), s.next().answers(r)...)
 	out.Waiting = "approval of round " + r.Name
 	return out
 }
@@ -407,7 +407,7 @@ func (s *session) finish() (*Outcome, error) {
 		next = []string{then.apply()}
 		s.note(lead.Event{TS: now, Type: lead.RunStopped, Phase: lead.PhaseClose, Message: "the run was stopped"})
 	case s.exhausted:
-		exit, summary = 3, fmt.Sprintf("Run %s ran out of budget. Not completed: %s.", s.run.Ref(), s.failed())
+		exit, summary = 3, fmt.Sprintf("Run %s ran out of budget. Not completed: %s. Raise the run's budget before it is applied again.", s.run.Ref(), s.failed())
 		next = append(s.whyCommands(), then.apply())
 	default:
 		exit, summary = 3, fmt.Sprintf("Run %s did not complete: %s.", s.run.Ref(), s.failed())

@@ -56,6 +56,9 @@ func hintFor(d *record.Dispatch) string {
 			return fmt.Sprintf("The duty declares the output %s as required: write it to %s.", out, OutputVariable(out))
 		}
 	}
+	if d.Reason == plan.ReasonInvalidResult && strings.HasPrefix(d.Detail, "out:") {
+		return "The duty names a JSON Schema for this output; show the form that it asks for in the instructions."
+	}
 	return providers.Hint(d.Reason, d.Provider)
 }
 
@@ -78,6 +81,9 @@ func ruleOf(d *record.Dispatch) string {
 	case plan.StatusNotRun:
 		return notRunRules[d.Reason]
 	case plan.StatusContractViolated:
+		if d.Reason == plan.ReasonWroteOutside {
+			return "It has no write access, and the work tree changed while it alone ran."
+		}
 		return "It did what its role or its task type forbids."
 	}
 	return errorRules[d.Reason]

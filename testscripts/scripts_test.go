@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -34,6 +36,15 @@ func TestMain(m *testing.M) {
 	// With the race detector each program that ends would stay for a second.
 	if err := os.Setenv("GORACE", raceOptions); err != nil {
 		panic(err)
+	}
+	if strings.HasSuffix(os.Args[0], ".test") {
+		// Started by nohup, or behind a shell, the tests ignore signals, and so
+		// would what they start. What is listened for is at its default in a child.
+		for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
+			if signal.Ignored(sig) {
+				signal.Notify(make(chan os.Signal, 1), sig)
+			}
+		}
 	}
 	testscript.Main(m, map[string]func(){
 		"okstra":     func() { os.Exit(okstra(os.Args[1:])) },
@@ -121,7 +132,7 @@ func variables(home, sockets string) map[string]string {
 		"TERM":                "dumb",
 		"SHELL":               "/bin/sh",
 		"TZ":                  "UTC",
-		"COLUMNS":             "100",
+		"COLUMNS":             "1000", // nothing is cut or broken
 		"GORACE":              raceOptions,
 		"GIT_CONFIG_NOSYSTEM": "1",
 		"GIT_AUTHOR_NAME":     "A", "GIT_AUTHOR_EMAIL": "a@example.com", "GIT_AUTHOR_DATE": "2026-01-01T00:00:00Z",

@@ -65,6 +65,7 @@ type world struct {
 
 func newWorld(t *testing.T, o cmuxtest.Options, change ...func(*cmux.Options)) *world {
 	t.Helper()
+	dir := t.TempDir() // removed after the server has ended, whose processes write into it
 	s, err := cmuxtest.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +75,7 @@ func newWorld(t *testing.T, o cmuxtest.Options, change ...func(*cmux.Options)) *
 			t.Error(err)
 		}
 	})
-	w := &world{T: t, server: s, dir: t.TempDir(), clock: time.Now()}
+	w := &world{T: t, server: s, dir: dir, clock: time.Now()}
 	w.b = w.backend(s.LeadEnv(), change...)
 	return w
 }

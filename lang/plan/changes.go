@@ -45,7 +45,7 @@ func (d *differ) changes() []string {
 				out = append(out, fmt.Sprintf("worker %s changed (%s)", w.Key, differing(before, &w)))
 			}
 		}
-		if b := old.Round(r.Name); b != nil && (b.Require != r.Require || Digest(b.Gate) != Digest(r.Gate) || Digest(b.Convergence) != Digest(r.Convergence) || !slices.Equal(b.After, r.After)) {
+		if b := old.Round(r.Name); b != nil && (Digest(b.Require) != Digest(r.Require) || Digest(b.Gate) != Digest(r.Gate) || Digest(b.Convergence) != Digest(r.Convergence) || !slices.Equal(b.After, r.After)) {
 			out = append(out, fmt.Sprintf("round %s has other rules", r.Name))
 		}
 	}
@@ -78,11 +78,16 @@ func shown(v any) string {
 // by now. A program is no part of an assignment: okstra cannot know what a
 // change of it means.
 func (d *differ) programNote(w *Worker) string {
-	if d.rec.Plan == nil || w.Program.Path == "" {
+	if w.Program.Path == "" {
 		return ""
 	}
-	_, old := d.rec.Plan.Worker(w.Key)
-	if old == nil || old.Program == w.Program {
+	was := d.rec.Workers[w.Key].ProgramPinned
+	if was == nil && d.rec.Plan != nil {
+		if _, old := d.rec.Plan.Worker(w.Key); old != nil {
+			was = &old.Program
+		}
+	}
+	if was == nil || was.Path == w.Program.Path && was.Size == w.Program.Size && was.ModTime == w.Program.ModTime {
 		return ""
 	}
 	return "its program changed since; --replace does it again"

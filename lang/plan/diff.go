@@ -61,7 +61,12 @@ func Diff(p *Plan, rec *Recorded, o DiffOptions) error {
 	}
 	d.choose(o)
 	d.compare()
-	p.WorstCase = p.worstCase()
+	var spent Spent
+	if !d.fresh {
+		spent = rec.Spent
+	}
+	p.WorstCase = p.worstCase(spent)
+	p.Difference.Notes = append(p.Difference.Notes, p.shortOf(spent)...)
 	return nil
 }
 
@@ -110,7 +115,7 @@ func (d *differ) choose(o DiffOptions) {
 func (d *differ) compare() {
 	p := d.plan
 	p.Difference.Rounds, p.Difference.Workers = []RoundAction{}, []WorkerAction{}
-	var blocked string // the round that has to wait, with all after it
+	var blocked, why string // the round that has to wait, with all after it
 	for i := range p.Rounds {
 		r := &p.Rounds[i]
 		rec := d.rec.Rounds[r.Name]
@@ -125,9 +130,14 @@ func (d *differ) compare() {
 			}
 		}
 		action := RoundAction{Round: r.Name}
+		waits := "waits for the gate of round " + r.Name
 		if blocked == "" && !p.Difference.Finished && r.Gate != nil && (rec.Approval != "approved" || upstream != "") {
 			action.Wait = "gate: " + r.Gate.Reason
-			blocked = r.Name
+			if rec.Approval == "denied" && upstream == "" {
+				action.Wait, waits = "", "the gate of round "+r.Name+" was denied: it is not run"
+				p.Difference.Denied = r.Name
+			}
+			blocked, why = r.Name, waits
 		}
 		any := false
 		for j := range r.Workers {
@@ -137,17 +147,17 @@ func (d *differ) compare() {
 			}
 			if blocked != "" && (a.Action == ActionDispatch || a.Action == ActionRedo || a.Action == ActionRetry) {
 				a.Action, a.Attempt = ActionBlocked, 0
-				a.Why = "waits for the gate of round " + blocked
+				a.Why = why
 			}
 			p.Difference.Workers = append(p.Difference.Workers, a)
 		}
 		if !any && blocked == r.Name {
 			// A gate before work that is already done asks nobody.
-			action.Wait, blocked = "", ""
+			action.Wait, blocked, p.Difference.Denied = "", "", ""
 		}
 		if blocked == "" && any && r.Convergence != nil && r.Convergence.Enabled && r.Convergence.Source == "lead" {
 			action.Wait = "the lead's round plan"
-			blocked = r.Name
+			blocked, why = r.Name, "waits for the lead's round plan of round "+r.Name
 		}
 		if any {
 			d.redone[r.Name] = true
@@ -156,6 +166,9 @@ func (d *differ) compare() {
 	}
 	d.dropped()
 	d.pinned()
+	if at := p.Difference.Denied; at != "" {
+		p.Difference.Summary = fmt.Sprintf("Run %03d is unfinished; the gate of round %s was denied, so apply finishes it.", p.State.Seq, at)
+	}
 }
 
 // pinned notes every project input that changed after a worker read it: that

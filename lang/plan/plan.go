@@ -330,13 +330,15 @@ type StateRef struct {
 // Difference is what apply will do.
 type Difference struct {
 	// Finished is set when the recorded run ended and nothing changed.
-	Finished bool           `json:"finished"`
-	Summary  string         `json:"summary"`
-	Replace  []string       `json:"replace,omitempty"` // worker keys that --replace named
-	Changed  []string       `json:"changed,omitempty"` // what differs from the run's last plan, for people
-	Notes    []string       `json:"notes,omitempty"`   // what has changed but asks for no work
-	Rounds   []RoundAction  `json:"rounds"`
-	Workers  []WorkerAction `json:"workers"`
+	Finished bool `json:"finished"`
+	// Denied is the round whose gate was denied: apply finishes the run there.
+	Denied  string         `json:"denied,omitempty"`
+	Summary string         `json:"summary"`
+	Replace []string       `json:"replace,omitempty"` // worker keys that --replace named
+	Changed []string       `json:"changed,omitempty"` // what differs from the run's last plan, for people
+	Notes   []string       `json:"notes,omitempty"`   // what has changed but asks for no work
+	Rounds  []RoundAction  `json:"rounds"`
+	Workers []WorkerAction `json:"workers"`
 }
 
 // Work reports whether apply would do anything.

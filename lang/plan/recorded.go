@@ -15,6 +15,10 @@ type Recorded struct {
 	Ended string
 	// Plan is the plan that the run was last driven by; nil if unreadable.
 	Plan *Plan
+	// Backend is the one that the run was begun with, or was moved to.
+	Backend string
+	// Spent is what counts against the run's budget so far.
+	Spent Spent
 	// Workers by worker key, the latest invocation of each.
 	Workers map[string]RecordedWorker
 	// Rounds by name.
@@ -35,10 +39,21 @@ type RecordedWorker struct {
 	NeverRan bool
 	// InputsPinned are the project inputs as they were when first dispatched.
 	InputsPinned []InputFile
+	// ProgramPinned is the program as it was then; nil where that is not known.
+	ProgramPinned *Program
+}
+
+// Spent is what a run has used of its budget. What still runs, and what was not
+// reported, counts at its worst.
+type Spent struct {
+	Dispatches int
+	Wall       Duration // the longest worker of each batch, summed
+	Tokens     int64
+	USD        float64
 }
 
 // RecordedRound is what stands recorded of a round.
 type RecordedRound struct {
 	Settled  bool   // every worker terminal and require met
-	Approval string // "", "approved", "denied", "void"
+	Approval string // "", "approved", "denied", "void"; an answer that no runner has taken up counts
 }

@@ -1,11 +1,14 @@
 package plan
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // worstCase bounds what the workers that are still to be started can cost: all
-// attempts of all of them, each to its wall limit. The run's budget bounds it
-// further.
-func (p *Plan) worstCase() WorstCase {
+// attempts of all of them, each to its wall limit. What is left of the run's
+// budget bounds it further.
+func (p *Plan) worstCase(spent Spent) WorstCase {
 	var worst WorstCase
 	var tokens int64
 	var usd float64
@@ -15,6 +18,9 @@ func (p *Plan) worstCase() WorstCase {
 		actions[a.Key] = a
 	}
 	for _, r := range p.Rounds {
+		if p.Difference.Denied == r.Name {
+			break // from there on nothing is started
+		}
 		passes := 1
 		if r.Convergence != nil {
 			passes = r.Convergence.MaxRounds
@@ -65,17 +71,21 @@ func (p *Plan) worstCase() WorstCase {
 	b := p.Run.Budget
 	if b != nil {
 		if b.Dispatches != nil {
-			worst.Starts = min(worst.Starts, *b.Dispatches)
+			worst.Starts = min(worst.Starts, max(0, *b.Dispatches-spent.Dispatches))
 		}
 		if b.Wall != nil {
-			worst.Wall = min(worst.Wall, *b.Wall)
+			worst.Wall = min(worst.Wall, max(0, *b.Wall-spent.Wall))
 		}
 	}
-	if b != nil && b.Tokens != nil && (!tokensKnown || tokens > *b.Tokens) {
-		tokens, tokensKnown = *b.Tokens, true
+	if b != nil && b.Tokens != nil {
+		if left := max(0, *b.Tokens-spent.Tokens); !tokensKnown || tokens > left {
+			tokens, tokensKnown = left, true
+		}
 	}
-	if b != nil && b.USD != nil && (!usdKnown || usd > *b.USD) {
-		usd, usdKnown = *b.USD, true
+	if b != nil && b.USD != nil {
+		if left := max(0, *b.USD-spent.USD); !usdKnown || usd > left {
+			usd, usdKnown = left, true
+		}
 	}
 	if tokensKnown {
 		worst.Tokens = &tokens
@@ -84,4 +94,38 @@ func (p *Plan) worstCase() WorstCase {
 		worst.USD = &usd
 	}
 	return worst
+}
+
+// shortOf tells what of the run's budget cannot be enough, though nothing goes
+// wrong: one start of each worker, where it is known what that takes at least.
+func (p *Plan) shortOf(spent Spent) []string {
+	b := p.Run.Budget
+	if b == nil || p.Difference.Finished {
+		return nil
+	}
+	starts := 0
+	for _, a := range p.Difference.Workers {
+		switch a.Action {
+		case ActionDispatch, ActionRedo, ActionRetry:
+			starts++
+		case ActionBlocked:
+			if p.Difference.Denied == "" {
+				starts++
+			}
+		}
+	}
+	if starts == 0 {
+		return nil
+	}
+	var out []string
+	if b.Dispatches != nil && starts > *b.Dispatches-spent.Dispatches {
+		out = append(out, fmt.Sprintf("budget.dispatches is %d and %d are used: not all of the %s that are to be started will be", *b.Dispatches, spent.Dispatches, Count(starts, "worker")))
+	}
+	if b.Tokens != nil && spent.Tokens >= *b.Tokens {
+		out = append(out, fmt.Sprintf("budget.tokens is %d and %d are used: nothing more is started", *b.Tokens, spent.Tokens))
+	}
+	if b.USD != nil && spent.USD >= *b.USD {
+		out = append(out, fmt.Sprintf("budget.usd is %g and %g are used: nothing more is started", *b.USD, spent.USD))
+	}
+	return out
 }

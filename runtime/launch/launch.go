@@ -49,6 +49,9 @@ type Record struct {
 	Hold bool `json:"hold"`
 	// Watch asks for the read-only check of the git tree.
 	Watch bool `json:"watch"`
+	// Ours are the files that the runner's own output goes to, which the
+	// read-only check leaves out.
+	Ours []FileID `json:"ours,omitempty"`
 }
 
 // Paths are the attempt's files.

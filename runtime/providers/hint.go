@@ -77,6 +77,6 @@ var general = map[plan.Reason]string{
 	plan.ReasonNotNeeded:           "Nothing is to be done; the run ended before this worker was needed.",
 	plan.ReasonConvergenceDisabled: "Let at least two analysts write findings, if they are to check each other.",
 	plan.ReasonStopped:             "Run apply again to go on.",
-	plan.ReasonWroteOutside:        "Look at the listed changes; give the role write access if they were wanted, or else a sandbox that cannot write.",
+	plan.ReasonWroteOutside:        "Look at the listed changes: if you or another program made them, run apply again and leave the tree alone meanwhile; if the worker did, give its role write access, or it a sandbox that cannot write.",
 	plan.ReasonForbiddenAction:     "Look at the recorded action and undo what must not stay; make the instructions exclude it.",
 }

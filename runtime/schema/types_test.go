@@ -163,7 +163,7 @@ func agree(t *testing.T, d *document, n node, goes reflect.Type, at string, leni
 		kind("string")
 	case reflect.Bool:
 		kind("boolean")
-	case reflect.Int, reflect.Int64:
+	case reflect.Int, reflect.Int64, reflect.Uint64:
 		kind("integer")
 	case reflect.Float64:
 		kind("number")
@@ -345,6 +345,8 @@ func fill(d *document, n node, v reflect.Value, whole bool) {
 		v.SetBool(whole)
 	case reflect.Int, reflect.Int64:
 		v.SetInt(1)
+	case reflect.Uint64:
+		v.SetUint(1)
 	case reflect.Float64:
 		v.SetFloat(0.25)
 	case reflect.Interface:

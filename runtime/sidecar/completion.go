@@ -41,9 +41,19 @@ func Completed(s *Status, found []Found, overlapped []string) (plan.Status, plan
 	if !s.Stage.Terminal() {
 		return plan.StatusRunning, plan.ReasonNone, fmt.Sprintf("the sidecar is at stage %q", s.Stage)
 	}
+	status, reason, detail := s.ended(found)
 	if c := s.Changed; c != nil && len(c.Paths) > 0 && len(c.Suspects) == 0 && len(overlapped) == 0 {
-		return because(plan.ReasonWroteOutside, "a worker without write access changed "+list(c.Paths))
+		changed := "changed while it ran alone, without write access: " + list(c.Paths)
+		if status != plan.StatusCompleted {
+			changed += fmt.Sprintf(" (by itself it would be %s/%s: %s)", status, reason, detail)
+		}
+		return because(plan.ReasonWroteOutside, changed)
 	}
+	return status, reason, detail
+}
+
+// ended is the completion rule but for a changed tree.
+func (s *Status) ended(found []Found) (plan.Status, plan.Reason, string) {
 	if s.Stage == StageTimeout {
 		reason := plan.ReasonWallLimit
 		if s.Timeout.Limit == LimitIdle {

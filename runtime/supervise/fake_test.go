@@ -38,6 +38,11 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	// Started by nohup the tests ignore HUP, and so would what they start. What
+	// is listened for is at its default in a child.
+	if signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 	// Most of these tests wait for other processes.
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)

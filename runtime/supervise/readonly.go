@@ -3,10 +3,13 @@ package supervise
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os/exec"
+	"slices"
 	"time"
 
 	"github.com/okstra/okstra/runtime/durable"
+	"github.com/okstra/okstra/runtime/launch"
 	"github.com/okstra/okstra/runtime/sidecar"
 	"github.com/okstra/okstra/runtime/supervise/tree"
 )
@@ -23,7 +26,11 @@ func (s *supervisor) snapshot() (snap *tree.Snapshot, why string) {
 	p := s.rec.Paths
 	leaveOut := append(s.written(), p.Prompt, p.Status, p.Lock, p.Go, p.Env, p.Log, p.ErrLog, durable.ReservedFor(p.Status), p.Audit, p.Emit)
 	leaveOut = without(leaveOut, "")
-	snap, err := tree.Take(ctx, s.rec.Dir, leaveOut)
+	ours := func(info fs.FileInfo) bool {
+		id, ok := launch.IDOf(info)
+		return ok && slices.Contains(s.rec.Ours, id)
+	}
+	snap, err := tree.Take(ctx, s.rec.Dir, leaveOut, ours)
 	switch {
 	case err == nil:
 		return snap, ""

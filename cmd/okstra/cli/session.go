@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,6 +19,7 @@ import (
 	"github.com/okstra/okstra/lang"
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/runtime"
+	"github.com/okstra/okstra/runtime/launch"
 )
 
 // session is one command line while it runs.
@@ -149,15 +151,15 @@ func (s *session) prepare(ctx context.Context, r planRequest) (*prepared, error)
 		return nil, err
 	}
 	p := &prepared{plan: c.Plan, env: s.engine(c.Plan.ProjectRoot, c.Secrets), loaded: l}
-	if err := runtime.ChooseBackend(ctx, p.env, c.Plan, r.backend); err != nil {
-		return nil, err
-	}
 	rec, err := runtime.ObserveRun(ctx, p.env, c.Plan, seq)
 	if err != nil {
 		return nil, err
 	}
 	if err := plan.Diff(c.Plan, rec, plan.DiffOptions{New: r.fresh, Replace: r.replace}); err != nil {
 		return nil, usage(nil, "%s", err)
+	}
+	if err := runtime.ChooseBackend(ctx, p.env, c.Plan, rec, r.backend); err != nil {
+		return nil, err
 	}
 	return p, nil
 }
@@ -170,9 +172,27 @@ func (s *session) engine(projectRoot string, secret lang.Secrets) runtime.Env {
 		Environ:  s.env.Environ,
 		Backends: s.env.Backends(s.env, projectRoot),
 		Now:      s.env.Now,
+		Ours:     outputFiles(s.env.Stdout, s.env.Stderr),
 		Secret:   secret,
 		Catalog:  s.catalogWorkers,
 	}
+}
+
+// outputFiles are the files that output was redirected to.
+func outputFiles(streams ...io.Writer) []launch.FileID {
+	var out []launch.FileID
+	for _, w := range streams {
+		f, ok := w.(*os.File)
+		if !ok {
+			continue
+		}
+		if info, err := f.Stat(); err == nil {
+			if id, regular := launch.IDOf(info); regular {
+				out = append(out, id)
+			}
+		}
+	}
+	return out
 }
 
 // knownBackend refuses the value of --backend that no backend is called.

@@ -40,8 +40,9 @@ type Snapshot struct {
 }
 
 // Take takes a picture of the work tree that dir is in. Paths under leaveOut
-// (absolute files or folders) are not looked at. The context bounds it.
-func Take(ctx context.Context, dir string, leaveOut []string) (*Snapshot, error) {
+// (absolute files or folders) are not looked at, nor are files of which ours is
+// true; ours may be nil. The context bounds it.
+func Take(ctx context.Context, dir string, leaveOut []string, ours func(fs.FileInfo) bool) (*Snapshot, error) {
 	if !marked(dir) {
 		return nil, ErrNoRepository
 	}
@@ -72,7 +73,13 @@ func Take(ctx context.Context, dir string, leaveOut []string) (*Snapshot, error)
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("look at %s: %w", s.Root, err)
 		}
-		s.files[e.path] = e.state + " " + look(filepath.Join(s.Root, e.path))
+		path := filepath.Join(s.Root, e.path)
+		if ours != nil {
+			if info, err := os.Lstat(path); err == nil && ours(info) {
+				continue
+			}
+		}
+		s.files[e.path] = e.state + " " + look(path)
 	}
 	return s, nil
 }

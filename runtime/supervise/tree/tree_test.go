@@ -77,7 +77,7 @@ func TestChanges(t *testing.T) {
 			}
 			take := func() *Snapshot {
 				// A folder below the root stands for the whole tree.
-				s, err := Take(context.Background(), filepath.Join(dir, "dir"), []string{filepath.Join(mustEval(t, dir), "out")})
+				s, err := Take(context.Background(), filepath.Join(dir, "dir"), []string{filepath.Join(mustEval(t, dir), "out")}, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -111,12 +111,12 @@ func mustEval(t *testing.T, dir string) string {
 func TestBeforeTheFirstCommit(t *testing.T) {
 	dir := t.TempDir()
 	run(t, dir, "init", "-q")
-	before, err := Take(context.Background(), dir, nil)
+	before, err := Take(context.Background(), dir, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	write(t, dir, "x", "x")
-	after, err := Take(context.Background(), dir, nil)
+	after, err := Take(context.Background(), dir, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,16 +126,16 @@ func TestBeforeTheFirstCommit(t *testing.T) {
 }
 
 func TestNoRepository(t *testing.T) {
-	if _, err := Take(context.Background(), t.TempDir(), nil); !errors.Is(err, ErrNoRepository) {
+	if _, err := Take(context.Background(), t.TempDir(), nil, nil); !errors.Is(err, ErrNoRepository) {
 		t.Errorf("%v", err)
 	}
 	dir := repository(t)
-	if _, err := Take(context.Background(), filepath.Join(dir, ".git"), nil); !errors.Is(err, ErrNoRepository) {
+	if _, err := Take(context.Background(), filepath.Join(dir, ".git"), nil, nil); !errors.Is(err, ErrNoRepository) {
 		t.Errorf("inside .git: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Take(ctx, dir, nil); !errors.Is(err, context.Canceled) {
+	if _, err := Take(ctx, dir, nil, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
