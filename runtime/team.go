@@ -174,6 +174,13 @@ func TeamTeardown(ctx context.Context, env Env, o TeamOptions, force bool) (*Tea
 	return Teardown(ctx, env, Selector{ProjectRoot: run.Root, Name: run.Ref()}, force)
 }
 
+// TeamRun is the run that a lead's command is about, for one that needs nothing
+// else of it. It refuses another lead runtime or run name than the manifest's.
+func TeamRun(o TeamOptions) (paths.Run, error) {
+	run, _, err := o.manifest()
+	return run, err
+}
+
 // manifest reads the run manifest that a lead's command names.
 func (o TeamOptions) manifest() (paths.Run, *lead.Manifest, error) {
 	m, err := lead.ReadManifest(o.ManifestPath)

@@ -115,7 +115,9 @@ okstra team dispatch --project-root . --run-manifest M --dispatch-kind reverify-
 				if o.TeamOptions, err = t.options(s, teamDispatchCommand(), progress); err != nil {
 					return err
 				}
-				o.Workers = words(*workers)
+				if o.Workers = words(*workers); len(*workers) > 0 && len(o.Workers) == 0 {
+					return usage(teamDispatchCommand(), "--workers names nobody")
+				}
 				if o.JobsFile != "" {
 					o.JobsFile = s.absolute(o.JobsFile)
 					if len(o.Workers) > 0 {
@@ -239,7 +241,7 @@ okstra event --run-manifest M --type forbidden-action --invocation INVOCATION`,
 				if *kind == "" {
 					return usage(eventCommand(), "--type is required")
 				}
-				run, err := lead.RunOf(o.ManifestPath, o.ProjectRoot)
+				run, err := runtime.TeamRun(o)
 				if err != nil {
 					return err
 				}
