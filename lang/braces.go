@@ -11,7 +11,8 @@ import (
 // opener is an opening brace that waits for its closing one.
 type opener struct {
 	header hcl.Range // from the first word of its line
-	title  string    // the block as it is written, or "" for an object
+	title  string    // the block or the attribute as it is written, or ""
+	block  bool      // what the title names
 	doc    *BlockDoc // nil where the block is not known, or not a block
 	indent int       // column of the first word of its line
 	lines  int       // lines seen in it
@@ -72,7 +73,7 @@ func braces(src []byte, name string) (*unclosed, *early) {
 			depth = max(0, depth-1)
 		case hclsyntax.TokenOBrace:
 			o := newOpener(tokens[first:i+1], last(stack), len(stack) == 0)
-			if parent := last(stack); missing == nil && parent != nil && parent.doc != nil && o.title != "" && o.doc == nil && blockNamed(o.title) {
+			if parent := last(stack); missing == nil && parent != nil && parent.doc != nil && o.block && o.doc == nil && blockNamed(o.title) {
 				missing = &unclosed{*parent, o.header.Start.Line}
 			}
 			stack = append(stack, o)
@@ -103,6 +104,10 @@ func last(stack []opener) *opener {
 // newOpener reads the tokens of a line up to an opening brace.
 func newOpener(line hclsyntax.Tokens, parent *opener, top bool) opener {
 	o := opener{header: hcl.RangeBetween(line[0].Range, line[len(line)-1].Range), indent: line[0].Range.Start.Column}
+	if len(line) > 2 && line[0].Type == hclsyntax.TokenIdent && line[1].Type == hclsyntax.TokenEqual {
+		o.title = string(line[0].Bytes)
+		return o
+	}
 	var words []string
 	for _, t := range line[:len(line)-1] {
 		switch t.Type {
@@ -110,13 +115,13 @@ func newOpener(line hclsyntax.Tokens, parent *opener, top bool) opener {
 			words = append(words, string(t.Bytes))
 		case hclsyntax.TokenOQuote, hclsyntax.TokenCQuote:
 		default:
-			return o // an attribute, or no block that could be named
+			return o // no block that could be named
 		}
 	}
 	if len(words) == 0 {
 		return o
 	}
-	o.title = words[0]
+	o.title, o.block = words[0], true
 	for _, label := range words[1:] {
 		o.title += fmt.Sprintf(" %q", label)
 	}
@@ -150,10 +155,12 @@ func blockNamed(title string) bool {
 	return false
 }
 
-// braceMissing is what to say of a file that ends within a block.
-func braceMissing(src []byte, name string) *hcl.Diagnostic {
+// braceMissing is what to say of a file that ends within a block, or, with the
+// line of an error in it, of an object that goes on to that line; nil where
+// nothing tells.
+func braceMissing(src []byte, name string, line int) *hcl.Diagnostic {
 	missing, _ := braces(src, name)
-	if missing == nil {
+	if missing == nil || line > 0 && missing.before != line {
 		return nil
 	}
 	what := missing.title

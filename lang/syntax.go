@@ -62,18 +62,29 @@ func plainer(d *hcl.Diagnostic, src []byte) *hcl.Diagnostic {
 	var said *hcl.Diagnostic
 	switch {
 	case d.Summary == "Unclosed configuration block":
-		said = braceMissing(src, at.Filename)
+		said = braceMissing(src, at.Filename, 0)
 	case d.Summary == "Argument or block definition required" && bytes.HasPrefix(rest, []byte("}")):
 		said = braceTooMany(src, at.Filename, at)
 	case d.Summary == "Unterminated template string":
 		said = heredocOpen(src, at.Filename)
 	default:
-		said = quotesMissing(src, at)
+		if said = quotesMissing(src, at); said == nil && objectFault(d) {
+			said = braceMissing(src, at.Filename, at.Start.Line)
+		}
 	}
 	if said == nil {
 		return d
 	}
 	return said
+}
+
+// objectFault reports whether the parser stumbled between the keys of an object.
+func objectFault(d *hcl.Diagnostic) bool {
+	switch d.Summary {
+	case "Missing key/value separator", "Missing attribute separator", "Missing attribute value", "Unterminated object constructor expression":
+		return true
+	}
+	return false
 }
 
 // unquoted are the pieces of a text that begins with a digit and was written
