@@ -156,11 +156,11 @@ func blockNamed(title string) bool {
 }
 
 // braceMissing is what to say of a file that ends within a block, or, with the
-// line of an error in it, of an object that goes on to that line; nil where
-// nothing tells.
+// line of an error in it, of an object that should have ended before; nil
+// where nothing tells.
 func braceMissing(src []byte, name string, line int) *hcl.Diagnostic {
 	missing, _ := braces(src, name)
-	if missing == nil || line > 0 && missing.before != line {
+	if missing == nil || line > 0 && (missing.block || missing.before == 0 || missing.before > line) {
 		return nil
 	}
 	what := missing.title
