@@ -214,10 +214,10 @@ func (s *session) retryBatch(r *plan.Round, w *plan.Worker) (string, error) {
 	reverify := r.Kind == plan.RoundReverify
 	open := s.openReverify(r)
 	switch {
+	case reverify && open != "" && (last == nil || last.Batch != open) && s.begunAnew(open):
+		return open, nil // what it said there before was set aside with its whole re-verification
 	case reverify && last == nil && open == "":
 		return "", s.withoutRoundPlan(r)
-	case reverify && last == nil:
-		return open, nil // what it said before was set aside with its whole re-verification
 	case last == nil:
 		return "", &Refusal{What: fmt.Sprintf("%s has no ended attempt that could be retried", w.Key), Remedy: "dispatch it without --dispatch-kind: " + teamCommand("dispatch", s.run, "--workers", w.Key)}
 	case !last.Status.Terminal():
@@ -228,6 +228,11 @@ func (s *session) retryBatch(r *plan.Round, w *plan.Worker) (string, error) {
 		return "", &Refusal{What: fmt.Sprintf("%s failed in %s, on which %s was built", w.Key, last.Batch, open), Remedy: "go on without it: " + teamCommand("await", s.run)}
 	}
 	return last.Batch, nil
+}
+
+// begunAnew tells whether a batch was dispatched before and set aside.
+func (s *session) begunAnew(batch string) bool {
+	return slices.ContainsFunc(s.state.WorkerDispatches, func(d *record.Dispatch) bool { return d.Batch == batch && d.Superseded != "" })
 }
 
 // openReverify is the batch of the convergence round that was planned last.

@@ -21,9 +21,6 @@ import (
 // the convergence rule says, each by a round plan that is persisted before its
 // jobs file and followed exactly.
 func (s *session) converge(ctx context.Context, r *plan.Round) (*Outcome, error) {
-	if err := s.forgetConvergence(r); err != nil {
-		return nil, err
-	}
 	for {
 		rp, out, err := s.advance(r)
 		if rp == nil {
@@ -74,40 +71,18 @@ func (s *session) advance(r *plan.Round) (*converge.RoundPlan, *Outcome, error) 
 	}
 }
 
-// forgetConvergence sets what an earlier difference made void aside: where a
-// judge or what it judges is done again, convergence starts anew.
-func (s *session) forgetConvergence(r *plan.Round) error {
-	anew := false
-	for _, w := range r.Workers {
-		if a := s.actions[w.Key]; a.Action == plan.ActionRedo {
-			for _, d := range s.state.WorkerDispatches {
-				anew = anew || d.WorkerKey == w.Key && d.Superseded != ""
-			}
-		}
-	}
-	rec := s.state.Round(r.Name)
-	if !anew || len(rec.Convergence) == 0 {
-		return nil
-	}
-	if err := s.voidConvergence(r, "redo: convergence starts anew"); err != nil {
-		return err
-	}
-	return s.commit()
-}
-
 // outdate sets aside what was made from the results of a round that is done
 // again. It is the rule of plan.Diff, which redoes every round behind one that
 // it redoes, for whoever has a round done again without a difference.
-func (s *session) outdate(name string) error {
+func (s *session) outdate(name, why string) error {
 	again := map[string]bool{name: true}
 	for i := range s.plan.Rounds {
 		r := &s.plan.Rounds[i]
-		k := slices.IndexFunc(jobs.Reads(s.plan, r), func(up string) bool { return again[up] })
-		if k < 0 || r.Name == name {
+		if r.Name == name || !slices.ContainsFunc(jobs.Reads(s.plan, r), func(up string) bool { return again[up] }) {
 			continue
 		}
 		again[r.Name] = true
-		if err := s.doAgain(r, "round "+jobs.Reads(s.plan, r)[k]+" is done again"); err != nil {
+		if err := s.doAgain(r, why); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -56,26 +57,41 @@ func (s *session) takeViolations() error {
 			continue
 		}
 		s.end(d, plan.StatusContractViolated, plan.ReasonForbiddenAction, e.Message, nil)
-		if rec := s.state.FindRound(d.Round); rec != nil {
-			rec.Result = "" // it is weighed again
-		}
 		if err := s.discount(d); err != nil {
 			return err
 		}
 	}
-	return s.commit()
+	return s.endOutdated()
 }
 
-// discount takes what a violator found or judged out of a re-verification:
-// that one starts anew, since what was built on it does not count either.
+// discount takes what a violator did out of the run, with everything that was
+// made from it. A re-verification in which it judged starts anew.
 func (s *session) discount(d *record.Dispatch) error {
-	r := s.reverifyRound()
-	_, w := s.plan.Worker(d.WorkerKey)
-	if r == nil || w == nil || w.Emits != plan.EmitsFindings && d.Round != r.Name {
-		return nil
+	r := s.plan.Round(d.Round)
+	if r == nil {
+		return nil // it is no longer defined: nothing was made from it
 	}
-	if rec := s.state.FindRound(r.Name); rec == nil || len(rec.Convergence) == 0 {
-		return nil
+	if rec := s.state.FindRound(d.Round); rec != nil {
+		rec.Result = "" // it is weighed again
 	}
-	return s.voidConvergence(r, "convergence starts anew: "+d.InvocationRef+" is contract-violated")
+	why := d.InvocationRef + " is contract-violated"
+	if r.Kind == plan.RoundReverify {
+		if err := s.voidConvergence(r, "redo: "+why); err != nil {
+			return err
+		}
+	}
+	return s.outdate(d.Round, why)
+}
+
+// endOutdated ends what still runs though nothing will be made from it.
+func (s *session) endOutdated() error {
+	for _, f := range s.live {
+		if f.d.Superseded != "" {
+			s.note(lead.Event{TS: s.env.Now(), Type: lead.Note, Round: f.d.Round, InvocationRef: f.d.InvocationRef, Message: f.d.ExecutionLabel + " is ended: " + f.d.Superseded})
+		}
+	}
+	if err := s.commit(); err != nil {
+		return err
+	}
+	return s.terminate(context.Background(), func(d *record.Dispatch) bool { return d.Superseded != "" })
 }

@@ -48,7 +48,10 @@ func (s *session) carryOutRound(ctx context.Context, r *plan.Round) (*Outcome, e
 	if !s.liveIn(r) {
 		switch pass, err := s.gate(ctx, r); {
 		case err != nil:
-			return nil, err
+			return s.detached(err), err
+		case pass == gateWaits && s.stopping:
+			s.skip(r, plan.ReasonStopped)
+			return nil, nil
 		case pass == gateWaits:
 			return s.waitsForApproval(r), nil
 		case pass == gateDenied:
@@ -81,6 +84,71 @@ func (s *session) waitsForApproval(r *plan.Round) *Outcome {
 // date, ends what still runs but is wanted no more, and marks what no longer
 // counts.
 func (s *session) settleDifference(ctx context.Context) error {
+	if err := s.compare(); err != nil {
+		return err
+	}
+	outdated := s.outdated()
+	unwanted := func(d *record.Dispatch) bool {
+		a, known := s.actions[d.WorkerKey]
+		return !known || a.Action == plan.ActionRedo || a.Action == plan.ActionDropped || outdated[d.Round] != ""
+	}
+	for _, f := range s.live {
+		if unwanted(f.d) {
+			why := "it is no longer defined"
+			switch a, known := s.actions[f.d.WorkerKey]; {
+			case outdated[f.d.Round] != "":
+				why = outdated[f.d.Round]
+			case known:
+				why = a.Why
+			}
+			s.note(lead.Event{TS: s.env.Now(), Type: lead.Note, Round: f.d.Round, InvocationRef: f.d.InvocationRef, Message: f.d.ExecutionLabel + " is ended: " + why})
+		}
+	}
+	if err := s.tellRedos(); err != nil {
+		return err
+	}
+	if err := s.terminate(ctx, unwanted); err != nil {
+		return err
+	}
+	stale := false // the difference kept something that is set aside here
+	for i := range s.plan.Rounds {
+		r := &s.plan.Rounds[i]
+		why := outdated[r.Name]
+		if why == "" {
+			continue
+		}
+		if err := s.doAgain(r, why); err != nil {
+			return err
+		}
+		for _, w := range r.Workers {
+			a := s.actions[w.Key].Action
+			stale = stale || a == plan.ActionDone || a == plan.ActionAdopt
+		}
+	}
+	for _, d := range s.state.WorkerDispatches {
+		a, known := s.actions[d.WorkerKey]
+		switch {
+		case d.Superseded != "" || !unwanted(d):
+		case !known || a.Action == plan.ActionDropped:
+			d.Superseded = "dropped"
+			s.unpin(d.WorkerKey)
+			s.changed()
+		case a.Action == plan.ActionRedo && !strings.HasPrefix(a.Why, failedBefore):
+			d.Superseded = "redo: " + a.Why
+			s.unpin(d.WorkerKey)
+			s.changed()
+		}
+	}
+	if stale {
+		if err := s.compare(); err != nil {
+			return err
+		}
+	}
+	return s.commit()
+}
+
+// compare sets the actions by the difference between plan and record.
+func (s *session) compare() error {
 	rec, err := observe(s.run, s.state)
 	if err != nil {
 		return err
@@ -102,40 +170,37 @@ func (s *session) settleDifference(ctx context.Context) error {
 	for _, a := range s.plan.Difference.Workers {
 		s.actions[a.Key] = a
 	}
-	unwanted := func(d *record.Dispatch) bool {
-		a, known := s.actions[d.WorkerKey]
-		return !known || a.Action == plan.ActionRedo || a.Action == plan.ActionDropped
+	return nil
+}
+
+// outdated says of the rounds whose results are made of something that is done
+// again, or is dropped, what that is. A re-verification is one whole: it starts
+// anew where one of its judges does.
+func (s *session) outdated() map[string]string {
+	again, dropped := map[string]bool{}, map[string]bool{}
+	for _, a := range s.plan.Difference.Workers {
+		again[a.Round] = again[a.Round] || a.Action != plan.ActionDone && a.Action != plan.ActionDropped
+		dropped[a.Round] = dropped[a.Round] || a.Action == plan.ActionDropped
 	}
-	for _, f := range s.live {
-		if unwanted(f.d) {
-			why := "it is no longer defined"
-			if a, known := s.actions[f.d.WorkerKey]; known {
-				why = a.Why
+	out := map[string]string{}
+	for i := range s.plan.Rounds {
+		r := &s.plan.Rounds[i]
+		for _, up := range jobs.Reads(s.plan, r) {
+			switch {
+			case again[up]:
+				out[r.Name] = "round " + up + " is done again"
+			case dropped[up] && r.Kind == plan.RoundReverify:
+				out[r.Name] = "round " + up + " has lost a worker"
 			}
-			s.note(lead.Event{TS: s.env.Now(), Type: lead.Note, Round: f.d.Round, InvocationRef: f.d.InvocationRef, Message: f.d.ExecutionLabel + " is ended: " + why})
 		}
-	}
-	if err := s.tellRedos(); err != nil {
-		return err
-	}
-	if err := s.terminate(ctx, unwanted); err != nil {
-		return err
-	}
-	for _, d := range s.state.WorkerDispatches {
-		a, known := s.actions[d.WorkerKey]
-		switch {
-		case d.Superseded != "" || !unwanted(d):
-		case !known || a.Action == plan.ActionDropped:
-			d.Superseded = "dropped"
-			s.unpin(d.WorkerKey)
-			s.changed()
-		case !strings.HasPrefix(a.Why, failedBefore):
-			d.Superseded = "redo: " + a.Why
-			s.unpin(d.WorkerKey)
-			s.changed()
+		for _, w := range r.Workers {
+			if a := s.actions[w.Key]; r.Kind == plan.RoundReverify && a.Action == plan.ActionRedo && !strings.HasPrefix(a.Why, failedBefore) && out[r.Name] == "" {
+				out[r.Name] = "a judge is asked again: " + a.Why
+			}
 		}
+		again[r.Name] = again[r.Name] || out[r.Name] != ""
 	}
-	return s.commit()
+	return out
 }
 
 // tellRedos says which completed work is done again, and what made it so.
@@ -194,6 +259,9 @@ func (s *session) barred(r *plan.Round) plan.Reason {
 		if up := s.state.FindRound(name); up == nil || up.Result != "met" {
 			return plan.ReasonUpstreamFailed
 		}
+	}
+	if len(jobs.Unexecuted(s.plan, r, s.state.WorkerDispatches)) > 0 {
+		return plan.ReasonUpstreamFailed
 	}
 	return plan.ReasonNone
 }
