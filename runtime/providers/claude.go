@@ -29,18 +29,31 @@ type claude struct {
 	msg    claudeUsage // of the present one
 	msgID  string
 	seen   bool // any usage
+	odd    bool // a usage in a form that is not known
+	owed   bool // the usage so far was not shown yet
 	began  bool
 	ended  bool
+	spoke  bool // the last message with a text was the model's own
 	out    Outcome
-	trying *Fatal // the last error that the CLI retried
+	trying *Fatal // the error that the CLI retries; nil once it went on
+	tried  *Fatal // the last one that it retried
 	failed *Fatal // the last error that a message carried
 }
 
-type claudeUsage struct {
-	Input   count `json:"input_tokens"`
-	Created count `json:"cache_creation_input_tokens"`
-	Read    count `json:"cache_read_input_tokens"`
-	Output  count `json:"output_tokens"`
+type claudeUsage struct{ Input, Created, Read, Output count }
+
+// readClaudeUsage reads the API's own form of a usage. Nil is none; known is
+// false where it has a form that is not known.
+func readClaudeUsage(raw json.RawMessage) (u *claudeUsage, known bool) {
+	r, ok := readTokens(raw)
+	if !ok {
+		return nil, true
+	}
+	u = &claudeUsage{
+		Input: r.must("input_tokens"), Created: r.may("cache_creation_input_tokens"),
+		Read: r.may("cache_read_input_tokens"), Output: r.must("output_tokens"),
+	}
+	return u, r.known
 }
 
 func (a claudeUsage) plus(b claudeUsage) claudeUsage {
@@ -111,13 +124,26 @@ func (c *claude) record(kind string, raw []byte) []Shown {
 	case "system":
 		return c.system(raw)
 	case "assistant":
+		c.trying = nil
 		return c.assistant(raw)
 	case "user":
-		return c.user(raw)
+		c.trying = nil
+		return append(c.soFar(), c.user(raw)...)
 	case "result":
+		c.owed = false // it has the sum
 		return c.result(raw)
 	}
 	return nil
+}
+
+// soFar shows the usage once it is clear that the message which reported it is
+// not the last one: the sum comes with the result record.
+func (c *claude) soFar() []Shown {
+	if !c.owed {
+		return nil
+	}
+	c.owed = false
+	return []Shown{usageLine(c.done.plus(c.msg).usage(sourceClaudeMessages))}
 }
 
 func (c *claude) system(raw []byte) []Shown {
@@ -146,7 +172,11 @@ func (c *claude) system(raw []byte) []Shown {
 		if c.trying.Reason == plan.ReasonRateLimited || c.trying.Reason == plan.ReasonOverloaded {
 			c.trying.RetryAfter = wait(time.Duration(min(int64(r.DelayMS), maxRetryAfter.Milliseconds())) * time.Millisecond)
 		}
-		return []Shown{{ShownError, fmt.Sprintf("%s (%s), attempt %d of %d", c.trying.Reason, c.trying.Detail, r.Attempt, r.MaxRetries)}}
+		c.tried = c.trying
+		attempt := fmt.Sprintf(", attempt %d of %d", r.Attempt, r.MaxRetries)
+		shown := Shown{ShownError, fmt.Sprintf("%s (%s)%s", c.trying.Reason, c.trying.Detail, attempt)}
+		c.trying.Detail += attempt
+		return []Shown{shown}
 	case "compact_boundary":
 		return []Shown{{ShownInfo, "the conversation was compacted"}}
 	}
@@ -156,16 +186,24 @@ func (c *claude) system(raw []byte) []Shown {
 func (c *claude) assistant(raw []byte) []Shown {
 	var r struct {
 		Message struct {
-			ID         string        `json:"id"`
-			Content    claudeContent `json:"content"`
-			Usage      *claudeUsage  `json:"usage"`
-			StopReason text          `json:"stop_reason"`
+			ID         string          `json:"id"`
+			Model      text            `json:"model"`
+			Content    claudeContent   `json:"content"`
+			Usage      json.RawMessage `json:"usage"`
+			StopReason text            `json:"stop_reason"`
 		} `json:"message"`
 		Error text `json:"error"`
 	}
 	decode(raw, &r)
 	m := r.Message
 	var shown []Shown
+	calls := false
+	if id := clipBytes(m.ID, maxID); id == "" || id != c.msgID {
+		shown = c.soFar()
+	}
+	if m.Content.text() != "" {
+		c.spoke = r.Error == "" && m.Model != claudeSynthetic
+	}
 	for _, b := range m.Content {
 		switch b.Type {
 		case "text":
@@ -178,6 +216,7 @@ func (c *claude) assistant(raw []byte) []Shown {
 			if b.Type == "tool_use" {
 				c.calls.open(b.ID, b.Name)
 			}
+			calls = true
 			shown = append(shown, called(b.Name, argument(b.Input)))
 		}
 	}
@@ -192,26 +231,36 @@ func (c *claude) assistant(raw []byte) []Shown {
 	case len(m.Content) > 0:
 		c.failed = nil
 	}
-	if m.Usage != nil {
-		shown = append(shown, c.count(m.ID, *m.Usage)...)
+	switch u, known := readClaudeUsage(m.Usage); {
+	case !known:
+		c.odd = true
+	case u != nil:
+		c.count(m.ID, *u)
+	}
+	if calls {
+		shown = append(shown, c.soFar()...)
 	}
 	return shown
 }
 
+// claudeSynthetic is the model of messages that the CLI made itself.
+const claudeSynthetic = "<synthetic>"
+
+const maxID = 200 // bytes of a message's id that are kept
+
 // count adds a message's usage. One message comes as several records, each of
 // which repeats it.
-func (c *claude) count(id string, u claudeUsage) []Shown {
-	id = clipBytes(id, 200)
+func (c *claude) count(id string, u claudeUsage) {
+	id = clipBytes(id, maxID)
 	if id != c.msgID || id == "" {
 		c.done, c.msg, c.msgID = c.done.plus(c.msg), claudeUsage{}, id
 	}
 	before := c.msg
 	c.msg = u
 	if u == before || u == (claudeUsage{}) {
-		return nil
+		return
 	}
-	c.seen = true
-	return []Shown{usageLine(c.done.plus(c.msg).usage(sourceClaudeMessages))}
+	c.seen, c.owed = true, true
 }
 
 func (c *claude) user(raw []byte) []Shown {
@@ -228,33 +277,34 @@ func (c *claude) user(raw []byte) []Shown {
 		}
 		var content claudeContent
 		decode(b.Content, &content)
-		shown = append(shown, returned(c.calls.close(b.ToolUse), b.IsError, firstLine(content.text())))
+		what := gist(content.text())
+		if b.IsError {
+			what = firstLine(content.text())
+		}
+		shown = append(shown, returned(c.calls.close(b.ToolUse), b.IsError, what))
 	}
 	return shown
 }
 
 func (c *claude) result(raw []byte) []Shown {
 	var r struct {
-		Subtype   string                 `json:"subtype"`
-		IsError   bool                   `json:"is_error"`
-		Status    count                  `json:"api_error_status"`
-		Turns     count                  `json:"num_turns"`
-		Result    *text                  `json:"result"`
-		Errors    []text                 `json:"errors"`
-		USD       *float64               `json:"total_cost_usd"`
-		Usage     *claudeUsage           `json:"usage"`
-		Models    map[string]claudeModel `json:"-"`
-		ModelsRaw json.RawMessage        `json:"modelUsage"`
-		Denials   []struct {
+		Subtype string          `json:"subtype"`
+		IsError bool            `json:"is_error"`
+		Status  count           `json:"api_error_status"`
+		Turns   count           `json:"num_turns"`
+		Result  *text           `json:"result"`
+		Errors  []text          `json:"errors"`
+		USD     json.RawMessage `json:"total_cost_usd"`
+		Usage   json.RawMessage `json:"usage"`
+		Models  json.RawMessage `json:"modelUsage"`
+		Denials []struct {
 			Tool  text            `json:"tool_name"`
 			Input json.RawMessage `json:"tool_input"`
 		} `json:"permission_denials"`
 		StopReason text `json:"stop_reason"`
 	}
 	decode(raw, &r)
-	decode(r.ModelsRaw, &r.Models)
-
-	c.ended, c.out = true, Outcome{}
+	c.ended, c.trying, c.out = true, nil, Outcome{}
 	clear(c.calls)
 	final := ""
 	if r.Result != nil {
@@ -263,7 +313,9 @@ func (c *claude) result(raw []byte) []Shown {
 		f.add(final)
 		c.out.FinalText, c.out.HasFinal, c.out.Truncated = f.String(), true, f.truncated
 	}
-	c.out.Usage = claudeTotal(r.Usage, r.Models, r.USD)
+	if c.out.Usage = claudeTotal(r.Usage, r.Models, r.USD); c.out.Usage == nil && !absent(r.Usage) {
+		c.notes.add(oddUsage)
+	}
 
 	// The subtype says "success" for API errors too, so is_error decides, and
 	// a subtype that starts with "error" is an error whatever is_error says.
@@ -284,12 +336,13 @@ func (c *claude) result(raw []byte) []Shown {
 		}
 		// The last words have no retry-after; the CLI's own wait was at least
 		// what the API asked for.
-		if f.RetryAfter == nil && c.trying != nil && c.trying.Reason == f.Reason {
-			f.RetryAfter = c.trying.RetryAfter
+		if f.RetryAfter == nil && c.tried != nil && c.tried.Reason == f.Reason {
+			f.RetryAfter = c.tried.RetryAfter
 		}
 		c.out.Fatal = f
-	case c.failed != nil || claudeErrorText(final):
+	case c.failed != nil || !c.spoke && claudeErrorText(final):
 		// Some API errors are reported as success, with the error as the text.
+		// A model may begin with such words too, and has then said them before.
 		c.out.Fatal = c.failed
 		if c.out.Fatal == nil {
 			c.out.Fatal = fatal(int(r.Status), final)
@@ -333,45 +386,65 @@ func claudeErrorText(s string) bool {
 		strings.HasPrefix(s, "Invalid API key · ") || strings.HasPrefix(s, "Not logged in · ")
 }
 
-type claudeModel struct {
-	Input   count `json:"inputTokens"`
-	Output  count `json:"outputTokens"`
-	Read    count `json:"cacheReadInputTokens"`
-	Created count `json:"cacheCreationInputTokens"`
-}
-
-// claudeTotal is the usage of the result record; nil where it reports none.
-func claudeTotal(own *claudeUsage, models map[string]claudeModel, usd *float64) *plan.Usage {
-	var sum claudeUsage
-	for _, m := range models {
-		sum = sum.plus(claudeUsage{Input: m.Input, Created: m.Created, Read: m.Read, Output: m.Output})
-	}
-	if sum == (claudeUsage{}) && own != nil {
-		sum = *own
-	}
-	if own == nil && len(models) == 0 && usd == nil {
+// claudeTotal is the usage of the result record: of all models where it names
+// them, else its own. It is nil where nothing is reported, or anything in a
+// form that is not known.
+func claudeTotal(own, models, usd json.RawMessage) *plan.Usage {
+	sum, known := claudeModels(models)
+	if !known {
 		return nil
 	}
-	u := sum.usage(sourceClaudeResult)
-	if usd != nil && *usd >= 0 {
-		u.USD = usd
+	if sum == (claudeUsage{}) {
+		u, known := readClaudeUsage(own)
+		if u == nil || !known {
+			return nil
+		}
+		sum = *u
 	}
-	return &u
+	total := sum.usage(sourceClaudeResult)
+	total.USD = cost(usd)
+	return &total
+}
+
+// claudeModels adds up modelUsage, which has names of its own.
+func claudeModels(raw json.RawMessage) (sum claudeUsage, known bool) {
+	if absent(raw) {
+		return sum, true
+	}
+	var models map[string]json.RawMessage
+	if json.Unmarshal(raw, &models) != nil {
+		return sum, false
+	}
+	for _, m := range models {
+		r, ok := readTokens(m)
+		if !ok {
+			return sum, false
+		}
+		sum = sum.plus(claudeUsage{
+			Input: r.must("inputTokens"), Created: r.may("cacheCreationInputTokens"),
+			Read: r.may("cacheReadInputTokens"), Output: r.must("outputTokens"),
+		})
+		if !r.known {
+			return sum, false
+		}
+	}
+	return sum, true
 }
 
 func (c *claude) end() Outcome {
 	out := c.out
 	if !c.ended {
+		// What it was retrying when it ended is why it came no further.
 		out.Fatal = c.failed
+		if c.trying != nil {
+			out.Fatal = c.trying
+		}
 		if c.began {
 			c.notes.add("the stream ended without its result record")
 		}
-		if c.seen {
+		if c.seen && !c.odd {
 			u := c.done.plus(c.msg).usage(sourceClaudeMessages)
 			out.Usage = &u
-		}
-		if c.trying != nil {
-			c.notes.add("the CLI was retrying: %s (%s)", c.trying.Reason, c.trying.Detail)
 		}
 	}
 	out.Notes = append(out.Notes, c.notes...)

@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -107,7 +108,7 @@ func (c *codex) item(kind string, raw []byte) []Shown {
 		if kind != "item.completed" {
 			return nil
 		}
-		c.said = true
+		c.said, c.pending = true, nil
 		c.final.reset()
 		c.final.add(string(i.Text))
 		return said(ShownText, string(i.Text))
@@ -135,6 +136,7 @@ func (c *codex) item(kind string, raw []byte) []Shown {
 	default: // reasoning, todo_list: no call, nothing to wait for
 		return nil
 	}
+	c.pending = nil // it went on
 	switch kind {
 	case "item.started":
 		c.calls.open(i.ID, name)
@@ -142,39 +144,43 @@ func (c *codex) item(kind string, raw []byte) []Shown {
 	case "item.completed":
 		c.calls.close(i.ID)
 		failed := i.Status == "failed" || i.Status == "declined" || i.ExitCode != nil && *i.ExitCode != 0
-		answer := firstLine(string(i.Output))
-		if i.ExitCode != nil && *i.ExitCode != 0 {
-			answer = strings.TrimSpace(fmt.Sprintf("exit %d %s", *i.ExitCode, answer))
+		gave := gist(string(i.Output))
+		switch {
+		case i.ExitCode != nil && *i.ExitCode != 0:
+			gave = strings.TrimSpace(fmt.Sprintf("exit %d %s", *i.ExitCode, firstLine(string(i.Output))))
+		case failed:
+			gave = firstLine(string(i.Output))
 		}
-		if i.Type == "file_change" && answer == "" {
-			answer = what
-		}
-		return []Shown{returned(name, failed, answer)}
+		return []Shown{returned(name, failed, gave)}
 	}
 	return nil
 }
 
 func (c *codex) completed(raw []byte) []Shown {
 	var r struct {
-		Usage *struct {
-			Input     count `json:"input_tokens"`
-			Cached    count `json:"cached_input_tokens"`
-			Output    count `json:"output_tokens"`
-			Reasoning count `json:"reasoning_output_tokens"`
-		} `json:"usage"`
+		Usage json.RawMessage `json:"usage"`
 	}
 	decode(raw, &r)
 	c.ended, c.pending, c.fatal = true, nil, nil
 	clear(c.calls)
-	if r.Usage == nil {
+	usage, ok := readTokens(r.Usage)
+	if !ok {
+		return nil
+	}
+	in, cached := usage.must("input_tokens"), usage.may("cached_input_tokens")
+	out, reasoning := usage.must("output_tokens"), usage.may("reasoning_output_tokens")
+	// It counts the whole thread: an earlier one is no use where it is odd.
+	c.usage = nil
+	if !usage.known {
+		c.notes.add(oddUsage)
 		return nil
 	}
 	c.usage = &plan.Usage{
 		Source:          sourceCodexTurn,
-		InputTokens:     int64(r.Usage.Input),
-		CachedTokens:    int64(r.Usage.Cached),
-		OutputTokens:    int64(max(0, r.Usage.Output-r.Usage.Reasoning)),
-		ReasoningTokens: int64(r.Usage.Reasoning),
+		InputTokens:     int64(in),
+		CachedTokens:    int64(cached),
+		OutputTokens:    int64(max(0, out-reasoning)),
+		ReasoningTokens: int64(reasoning),
 	}
 	return []Shown{usageLine(*c.usage)}
 }

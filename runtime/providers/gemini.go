@@ -23,6 +23,7 @@ type gemini struct {
 	said    bool
 	turned  bool // a tool was called since: what is said next is another message
 	shown   int  // lines of the present message
+	fold    folding
 	began   bool
 	ended   bool
 	usage   *plan.Usage
@@ -77,11 +78,14 @@ func (g *gemini) record(kind string, raw []byte) []Shown {
 			Error  geminiError `json:"error"`
 		}
 		decode(raw, &r)
-		answer := string(r.Output)
-		if r.Error.Message != "" {
-			answer = string(r.Error.Message)
+		what := gist(string(r.Output))
+		switch {
+		case r.Error.Message != "":
+			what = firstLine(string(r.Error.Message))
+		case r.Status == "error":
+			what = firstLine(string(r.Output))
 		}
-		shown = append(shown, returned(g.calls.close(r.ID), r.Status == "error", firstLine(answer)))
+		shown = append(shown, returned(g.calls.close(r.ID), r.Status == "error", what))
 	case "error":
 		var r struct {
 			Severity string `json:"severity"`
@@ -106,11 +110,24 @@ type geminiError struct {
 	Message text `json:"message"`
 }
 
-type geminiStats struct {
-	Total  count `json:"total_tokens"`
-	Input  count `json:"input_tokens"`
-	Output count `json:"output_tokens"`
-	Cached count `json:"cached"`
+// geminiUsage reads the stats of a result record; nil where there are none, or
+// in a form that is not known.
+func geminiUsage(raw json.RawMessage) *plan.Usage {
+	r, ok := readTokens(raw)
+	if !ok {
+		return nil
+	}
+	in, cached, out, total := r.must("input_tokens"), r.may("cached"), r.must("output_tokens"), r.may("total_tokens")
+	if !r.known {
+		return nil
+	}
+	return &plan.Usage{
+		Source:          sourceGeminiResult,
+		InputTokens:     int64(in),
+		CachedTokens:    int64(cached),
+		OutputTokens:    int64(out),
+		ReasoningTokens: int64(max(0, total-in-out)),
+	}
 }
 
 // fatal takes the frame off that the CLI puts around an API's words.
@@ -167,7 +184,7 @@ func (g *gemini) message(raw []byte) []Shown {
 // flush ends the present message.
 func (g *gemini) flush() []Shown {
 	shown := g.flushLine()
-	g.shown = 0
+	g.shown, g.fold = 0, folding{}
 	return shown
 }
 
@@ -176,6 +193,9 @@ func (g *gemini) flushLine() []Shown {
 	g.line.Reset()
 	if strings.TrimSpace(line) == "" {
 		return nil
+	}
+	if asIs, instead := g.fold.take(line); !asIs {
+		return instead
 	}
 	g.shown++
 	switch {
@@ -189,20 +209,16 @@ func (g *gemini) flushLine() []Shown {
 
 func (g *gemini) result(raw []byte) []Shown {
 	var r struct {
-		Status string       `json:"status"`
-		Error  geminiError  `json:"error"`
-		Stats  *geminiStats `json:"stats"`
+		Status string          `json:"status"`
+		Error  geminiError     `json:"error"`
+		Stats  json.RawMessage `json:"stats"`
 	}
 	decode(raw, &r)
 	g.ended = true
 	clear(g.calls)
-	if s := r.Stats; s != nil {
-		g.usage = &plan.Usage{
-			Source:          sourceGeminiResult,
-			InputTokens:     int64(s.Input),
-			CachedTokens:    int64(s.Cached),
-			OutputTokens:    int64(s.Output),
-			ReasoningTokens: int64(max(0, s.Total-s.Input-s.Output)),
+	if !absent(r.Stats) {
+		if g.usage = geminiUsage(r.Stats); g.usage == nil {
+			g.notes.add(oddUsage)
 		}
 	}
 	var shown []Shown

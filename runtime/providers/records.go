@@ -200,10 +200,15 @@ func (n *notes) add(format string, args ...any) {
 // said shows a message's text, line by line.
 func said(kind ShownKind, s string) []Shown {
 	var shown []Shown
+	var fold folding
 	for len(s) > 0 {
 		line, rest, _ := strings.Cut(s, "\n")
 		s = rest
 		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		if asIs, instead := fold.take(line); !asIs {
+			shown = append(shown, instead...)
 			continue
 		}
 		if len(shown) == maxLines {
@@ -253,6 +258,37 @@ func returned(name string, failed bool, what string) Shown {
 // oneLine makes text harmless and puts it on one line.
 func oneLine(s string) string {
 	return strings.Join(strings.Fields(Clean(clipBytes(s, 8192))), " ")
+}
+
+// gist is what a tool gave, short: its one line, or how many it has.
+func gist(s string) string {
+	lines, only := 0, ""
+	for line := range strings.Lines(s) {
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		if lines++; lines == 1 {
+			only = line
+		}
+	}
+	switch lines {
+	case 0:
+		return "done"
+	case 1:
+		return oneLine(unnumbered(only))
+	}
+	return fmt.Sprintf("%d lines", lines)
+}
+
+// unnumbered takes the number off that a reading tool puts before a line.
+func unnumbered(line string) string {
+	rest := strings.TrimLeft(strings.TrimLeft(line, " "), "0123456789")
+	for _, mark := range []string{"\t", "→"} {
+		if text, ok := strings.CutPrefix(rest, mark); ok && len(rest) < len(line) {
+			return text
+		}
+	}
+	return line
 }
 
 // firstLine is the first line of s that says something.

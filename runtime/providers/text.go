@@ -14,6 +14,7 @@ type textStream struct {
 	final   finalText
 	started bool
 	inLine  bool // pieces of the present line were seen
+	fold    folding
 }
 
 func (t *textStream) Line(line []byte, more bool) []Shown {
@@ -28,6 +29,9 @@ func (t *textStream) Line(line []byte, more bool) []Shown {
 	}
 	if !first {
 		return nil
+	}
+	if asIs, instead := t.fold.take(string(line[:min(len(line), maxShown)])); !asIs {
+		return instead
 	}
 	return []Shown{plainLine(line, more)}
 }

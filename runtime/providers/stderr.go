@@ -1,0 +1,44 @@
+package providers
+
+import (
+	"strings"
+
+	"github.com/okstra/okstra/lang/plan"
+)
+
+// chatter is how lines of standard error begin that a CLI prints whenever it
+// starts, and that say nothing of the work.
+var chatter = map[plan.OutputFormat][]string{
+	plan.OutputCodexStream: {"Reading prompt from stdin", "Reading additional input from stdin"},
+	plan.OutputGeminiStream: {
+		"[STARTUP] ", "Warning: ", "YOLO mode is enabled", "Ripgrep is not available", "Loaded cached credentials",
+		"(node:", "(Use `node --trace",
+	},
+}
+
+// Errors shows one worker's standard error, line by line. It is used from one
+// goroutine.
+type Errors struct {
+	format plan.OutputFormat
+	told   bool
+}
+
+// NewErrors shows the standard error of a worker with this output format.
+func NewErrors(format plan.OutputFormat) *Errors { return &Errors{format: format} }
+
+// Line takes one line, or the beginning of one, and returns what to show a
+// person. What a CLI says at every start is shown as one line.
+func (e *Errors) Line(line []byte) []Shown {
+	text := Clean(string(line))
+	for _, begin := range chatter[e.format] {
+		if !strings.HasPrefix(text, begin) {
+			continue
+		}
+		if e.told {
+			return nil
+		}
+		e.told = true
+		return []Shown{{ShownInfo, "[what the CLI says at every start is left out; its standard error has it]"}}
+	}
+	return []Shown{{ShownError, text}}
+}
