@@ -208,6 +208,9 @@ type TeardownReport struct {
 	Closed []string `json:"closed"`
 	Ended  []string `json:"ended"` // workers that were ended first (--force)
 	Left   []string `json:"left"`  // what could not be closed, and why
+	// Kept are the runs whose open panes were left alone, since somebody goes on
+	// with them.
+	Kept []string `json:"kept,omitempty"`
 }
 
 // LogOptions select what Logs writes.

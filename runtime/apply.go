@@ -39,12 +39,33 @@ func (s *session) broken(err error) error {
 		return err
 	}
 	if !exists(s.run.TeamState()) {
-		return fmt.Errorf("the records of %s were removed while it was driven, as git clean -x does: %w", s.run.Ref(), err)
+		return fmt.Errorf("the records of %s were removed while it was driven, as git clean -x does%s: %w", s.run.Ref(), s.endUnrecorded(), err)
 	}
 	if len(s.live) == 0 {
 		return err
 	}
 	return fmt.Errorf("%w\nnothing more is started; what was started goes on: %s. Continue with %s, or end it with %s", err, plan.Count(len(s.live), "worker"), s.next().apply(), s.next().verb("stop"))
+}
+
+// endUnrecorded ends what still runs of a run whose records are gone, since
+// nobody could take it up again, and says what came of it.
+func (s *session) endUnrecorded() string {
+	var said []string
+	for _, f := range s.live {
+		if f.seen == nil {
+			continue // at its gate it leaves by itself
+		}
+		if err := s.kill(f.seen); err != nil {
+			said = append(said, fmt.Sprintf("%s could not be ended (pid %d): %v", f.d.WorkerKey, f.seen.Supervisor.PID, err))
+			continue
+		}
+		said = append(said, f.d.WorkerKey+" was ended")
+	}
+	if len(said) == 0 {
+		return ""
+	}
+	slices.Sort(said)
+	return "; " + strings.Join(said, ", ")
 }
 
 // begin takes the run's lock and brings plan and record together. A nil
@@ -313,7 +334,7 @@ func nothing(run paths.Run, rec *plan.Recorded, p *plan.Plan) *Outcome {
 	if rec.Ended != "completed" {
 		out.Exit = 3
 		if st, err := record.Load(run.TeamState()); err == nil {
-			n := following{run, st}
+			n := following{run: run, st: st}
 			out.Next = []string{n.verb("status"), n.apply("--new")}
 		}
 	}
@@ -449,7 +470,9 @@ func short(s string) string {
 func (s *session) outcome(exit int, summary string, next ...string) *Outcome {
 	out := &Outcome{Run: s.run, RunName: s.state.RunName, State: s.state, Plan: s.plan, Exit: exit, Summary: summary, Next: next}
 	if panes := s.openPanes(""); len(panes) > 0 {
-		out.Cleanup = s.next().verb("teardown")
+		if s.manifest == nil { // a lead closes them after its cleanup gate
+			out.Cleanup = s.next().verb("teardown")
+		}
 		if slices.ContainsFunc(panes, func(h backends.Handle) bool { return h.Own }) {
 			out.Attach = s.next().verb("attach")
 			if raw := attach(s.env.Backends[panes[0].Backend], panes[0]); raw != "" {

@@ -166,7 +166,7 @@ func (s *session) onInit(statusPath string, f *flight, st *sidecar.Status) {
 		return
 	}
 	crash.Point("runner.init-seen")
-	f.going = true
+	f.going, f.seen = true, st
 	if elsewhere(d, st) {
 		// The backend's answer was lost, or a hook started our command twice:
 		// the supervisor that holds the attempt says where it is.
@@ -270,6 +270,7 @@ func (s *session) release(d *record.Dispatch, statusPath, claim string, goOn boo
 // onStart records that the worker may run.
 func (s *session) onStart(f *flight, st *sidecar.Status) {
 	d := f.d
+	f.seen = st
 	f.going = true // by this runner's word or, before a crash, by another's
 	if f.endBy.IsZero() {
 		f.endBy = st.StartedAt.Add(d.Limits.Wall.D() + d.Limits.Grace.D() + netSlack)
@@ -308,6 +309,10 @@ func (s *session) sweep() {
 			s.lost(path, f, j)
 		case sidecar.NeverStarted:
 			switch {
+			case f.seen != nil && j.Status == nil:
+				// It was let go, so its worker may run: somebody has removed its files.
+				f.settling = true
+				s.vanished(path, f)
 			case f.adopted:
 				s.forget(path)
 				s.replan(f.d)
@@ -346,6 +351,9 @@ func (s *session) seek(unseen []string) {
 					continue
 				}
 				f.looking = false
+				if f.seen != nil {
+					continue // it has begun: the sweep settles it
+				}
 				if sights[i].Presence != backends.Gone && !sights[i].Exited {
 					continue
 				}
@@ -441,6 +449,26 @@ func (s *session) lost(path string, f *flight, j sidecar.Judgement) {
 				detail = fmt.Sprintf("the supervisor was killed; %d processes of the worker could not be ended", len(left))
 			}
 			s.fail(f.d, plan.ReasonSupervisorLost, detail)
+		}
+	})
+}
+
+// vanished settles an attempt whose sidecar is gone after it was let go, once
+// its worker and its supervisor have been ended.
+func (s *session) vanished(path string, f *flight) {
+	st := f.seen
+	s.background(func() func() {
+		err := s.kill(st)
+		return func() {
+			s.forget(path)
+			f.d.Claim = st.Claim
+			s.started(f.d, st)
+			detail := "its status file was removed while it ran; it and its supervisor were ended"
+			if err != nil {
+				detail = fmt.Sprintf("its status file was removed while it ran, and it could not be ended: %v", err)
+			}
+			s.fail(f.d, plan.ReasonSupervisorLost, detail)
+			s.closePanes([]*record.Dispatch{f.d})
 		}
 	})
 }

@@ -26,6 +26,9 @@ var stateName = sync.OnceValue(func() *regexp.Regexp {
 // recorded lists every run of a project that has a team-state, oldest first
 // within its task type. A project without runs gives none.
 func recorded(root string) ([]paths.Run, error) {
+	if _, err := os.ReadDir(paths.TasksDir(root)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list runs: %w", err) // what cannot be read is not nothing
+	}
 	// The pattern is matched below the folder, so that no character of the
 	// project's own path means anything in it.
 	files, err := fs.Glob(os.DirFS(paths.TasksDir(root)), "*/*/*/runs/*/state/team-state-*.json")
@@ -116,7 +119,11 @@ func find(s Selector) (paths.Run, *record.State, error) {
 			}
 			continue // another run's damaged state is that run's own trouble
 		}
-		names = append(names, fmt.Sprintf("%s@%03d", st.RunName, r.Seq))
+		name := fmt.Sprintf("%s@%03d", st.RunName, r.Seq)
+		if slices.Contains(names, name) {
+			name = r.Ref()
+		}
+		names = append(names, name)
 		if s.Name != "" && s.Name != st.RunName && s.Name != r.Ref() && s.Name != strings.TrimSuffix(r.Ref(), fmt.Sprintf("@%03d", r.Seq)) {
 			continue
 		}
@@ -129,7 +136,7 @@ func find(s Selector) (paths.Run, *record.State, error) {
 	case len(byTask) == 0 && len(names) == 0:
 		return paths.Run{}, nil, fmt.Errorf("%w: nothing is recorded under %s", ErrNotFound, paths.Home(s.ProjectRoot))
 	case len(byTask) == 0:
-		return paths.Run{}, nil, fmt.Errorf("%w: %s; recorded are %s", ErrNotFound, s, strings.Join(names, ", "))
+		return paths.Run{}, nil, fmt.Errorf("%w: %s; recorded are %s", ErrNotFound, s, plan.Some(names))
 	case len(byTask) > 1:
 		var refs []string
 		for _, hits := range byTask {
@@ -146,6 +153,25 @@ func find(s Selector) (paths.Run, *record.State, error) {
 		return h.run, h.state, nil
 	}
 	panic("unreachable")
+}
+
+// ambiguous reports whether another task of the project has a run of this name,
+// so that the name alone is not enough.
+func ambiguous(run paths.Run, name string) bool {
+	all, err := recorded(run.Root)
+	if err != nil {
+		return false
+	}
+	for i, other := range all {
+		latest := i+1 == len(all) || all[i+1].Dir() != other.Dir()
+		if !latest || other.Dir() == run.Dir() {
+			continue
+		}
+		if st, err := record.Load(other.TeamState()); err == nil && st.RunName == name {
+			return true
+		}
+	}
+	return false
 }
 
 // Find returns the one recorded run that a selector names.
@@ -234,7 +260,7 @@ func notBegun(run paths.Run, st *record.State, p *plan.Plan, round string) strin
 		r := &p.Rounds[i]
 		rec := st.FindRound(r.Name)
 		if r.Gate != nil && st.Ended == "" && (rec == nil || rec.Approval == nil) && !exists(run.Approval(r.Name)) {
-			return fmt.Sprintf("round %s waits for an approval (%s)", r.Name, following{run, st}.answers(r)[0])
+			return fmt.Sprintf("round %s waits for an approval (%s)", r.Name, following{run: run, st: st}.answers(r)[0])
 		}
 		if r.Name == round {
 			break

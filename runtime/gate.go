@@ -51,7 +51,7 @@ func (s *session) gate(ctx context.Context, r *plan.Round) (gateResult, error) {
 		return gateOpen, nil
 	}
 	rec := s.state.Round(r.Name)
-	if rec.Approval != nil && approvalState(s.plan, s.state, rec) == "approved" {
+	if rec.Approval != nil && approvalState(s.run, s.plan, s.state, rec) == "approved" {
 		return gateOpen, nil
 	}
 	file, err := s.readApproval(r)
@@ -59,11 +59,8 @@ func (s *session) gate(ctx context.Context, r *plan.Round) (gateResult, error) {
 		return gateInvalid, err
 	}
 	if file == nil && s.asker != nil {
-		if answer, ok := s.asker.Ask(ctx, r.Name, *r.Gate); ok {
-			if err := checkChoice(r, answer); err != nil {
-				return gateInvalid, err
-			}
-			file = &ApprovalFile{Approved: answer.Approved, Choice: answer.Choice, Note: answer.Note, By: answer.By, At: s.env.Now(), Seen: resultsDigest(s.plan, s.state, r.Name)}
+		if file, err = s.ask(ctx, r); err != nil {
+			return gateInvalid, err
 		}
 	}
 	if file == nil {
@@ -80,6 +77,57 @@ func (s *session) gate(ctx context.Context, r *plan.Round) (gateResult, error) {
 	return gateOpen, s.commit()
 }
 
+// ask asks the person at the terminal, who may be answered for from elsewhere
+// meanwhile: the first answer that is on disk counts. A request to stop ends
+// the question too. nil means that nothing was decided.
+func (s *session) ask(ctx context.Context, r *plan.Round) (*ApprovalFile, error) {
+	const every = 200 * time.Millisecond
+	asking, answered := context.WithCancel(ctx)
+	defer answered()
+	go func() {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for !exists(s.run.Approval(r.Name)) && !exists(s.run.Stop()) {
+			select {
+			case <-asking.Done():
+				return
+			case <-tick.C:
+			}
+		}
+		answered()
+	}()
+	answer, ok := s.asker.Ask(asking, r.Name, *r.Gate)
+	if err := interruptible(ctx); err != nil {
+		return nil, err
+	}
+	s.heedStop()
+	if ok && !s.stopping {
+		if err := checkChoice(r, answer); err != nil {
+			return nil, err
+		}
+		file := ApprovalFile{Format: ApprovalFormat, Round: r.Name, Approved: answer.Approved, Choice: answer.Choice, Note: answer.Note, By: answer.By,
+			At: s.env.Now(), Seen: resultsDigest(s.run, s.plan, s.state, r.Name)}
+		if err := writeApproval(s.run, file); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+	}
+	return s.readApproval(r)
+}
+
+// writeApproval makes the answer's file; the error wraps fs.ErrExist where the
+// gate is answered already.
+func writeApproval(run paths.Run, file ApprovalFile) error {
+	b, err := plan.Indented(file)
+	if err != nil {
+		return err
+	}
+	path := run.Approval(file.Round)
+	if err := durable.MkdirAll(filepath.Dir(path)); err != nil {
+		return err
+	}
+	return durable.CreateExclusive(path, b, 0o600)
+}
+
 // readApproval returns the answer on disk, or nil. An answer that saw other
 // results is void: it is set aside and the gate asks again.
 func (s *session) readApproval(r *plan.Round) (*ApprovalFile, error) {
@@ -88,7 +136,7 @@ func (s *session) readApproval(r *plan.Round) (*ApprovalFile, error) {
 	if err != nil || a == nil {
 		return nil, err
 	}
-	if a.Seen == resultsDigest(s.plan, s.state, r.Name) {
+	if a.Seen == resultsDigest(s.run, s.plan, s.state, r.Name) {
 		return a, nil
 	}
 	if err := os.Rename(path, path+".void-"+token(4)); err != nil {
@@ -151,11 +199,7 @@ func Approve(_ context.Context, env Env, sel Selector, round string, a Answer) (
 	if err := checkChoice(r, a); err != nil {
 		return nil, err
 	}
-	file := ApprovalFile{Format: ApprovalFormat, Round: r.Name, Approved: a.Approved, Choice: a.Choice, Note: a.Note, By: a.By, At: env.Now(), Seen: resultsDigest(p, st, r.Name)}
-	b, err := plan.Indented(file)
-	if err != nil {
-		return nil, err
-	}
+	file := ApprovalFile{Format: ApprovalFormat, Round: r.Name, Approved: a.Approved, Choice: a.Choice, Note: a.Note, By: a.By, At: env.Now(), Seen: resultsDigest(run, p, st, r.Name)}
 	path := run.Approval(r.Name)
 	if old, err := loadApproval(path); err != nil {
 		return nil, err
@@ -164,12 +208,9 @@ func Approve(_ context.Context, env Env, sel Selector, round string, a Answer) (
 			return nil, fmt.Errorf("set a void approval aside: %w", err)
 		}
 	}
-	if err := durable.MkdirAll(filepath.Dir(path)); err != nil {
-		return nil, err
-	}
-	err = durable.CreateExclusive(path, b, 0o600)
+	err = writeApproval(run, file)
 	if errors.Is(err, fs.ErrExist) {
-		return nil, &Refusal{What: fmt.Sprintf("the gate of round %s is answered already: %s", r.Name, relative(run.Root, path)), Remedy: following{run, st}.apply() + " goes on from it"}
+		return nil, &Refusal{What: fmt.Sprintf("the gate of round %s is answered already: %s", r.Name, relative(run.Root, path)), Remedy: following{run: run, st: st}.apply() + " goes on from it"}
 	}
 	if err != nil {
 		return nil, err
@@ -179,7 +220,7 @@ func Approve(_ context.Context, env Env, sel Selector, round string, a Answer) (
 		verb = "denied"
 	}
 	return &Outcome{Run: run, RunName: st.RunName, State: st, Plan: p, Summary: fmt.Sprintf("Round %s of %s is %s.", r.Name, run.Ref(), verb),
-		Next: []string{following{run, st}.apply()}}, nil
+		Next: []string{following{run: run, st: st}.apply()}}, nil
 }
 
 // gateOf finds the round whose gate is meant; without a name it is the one

@@ -16,25 +16,49 @@ import (
 type following struct {
 	run paths.Run
 	st  *record.State
+	// lead is set for a lead's commands, which hold the run's place: they work
+	// from every folder and with no definition.
+	lead bool
 }
 
-// selector names the run; its number only where it is not the latest.
-func (n following) selector() string {
-	if latest, err := latestSeq(n.run); err == nil && latest > n.run.Seq {
-		return n.numbered()
+// operand names the run for apply and plan, which have the definition; its
+// number stands there only where it is not the latest.
+func (n following) operand() string {
+	if n.latest() {
+		return n.st.RunName
 	}
-	return n.st.RunName
+	return n.numbered()
+}
+
+// selector names the recorded run for every other verb: by its whole reference
+// where another task has a run of the same name.
+func (n following) selector() string {
+	if !ambiguous(n.run, n.st.RunName) {
+		return n.operand()
+	}
+	if n.latest() {
+		return strings.TrimSuffix(n.run.Ref(), fmt.Sprintf("@%03d", n.run.Seq))
+	}
+	return n.run.Ref()
+}
+
+func (n following) latest() bool {
+	latest, err := latestSeq(n.run)
+	return err != nil || latest <= n.run.Seq
 }
 
 func (n following) numbered() string { return fmt.Sprintf("%s@%03d", n.st.RunName, n.run.Seq) }
 
 // apply is the command that goes on with the run.
 func (n following) apply(more ...string) string {
-	words := []string{n.selector()}
+	if n.lead {
+		return teamCommand("await", n.run)
+	}
+	words := []string{n.operand()}
 	if len(n.st.Again) > 0 {
 		words = append([]string{}, n.st.Again...)
 		if words[0] == n.st.RunName || strings.HasPrefix(words[0], n.st.RunName+"@") {
-			words[0] = n.selector()
+			words[0] = n.operand()
 		}
 	}
 	return command(append(append([]string{"apply"}, more...), words...)...)
@@ -72,6 +96,9 @@ func (n following) answers(r *plan.Round) []string {
 
 // place are those of the run's flags that say where it is.
 func (n following) place() []string {
+	if n.lead {
+		return []string{"--project-root", n.run.Root}
+	}
 	var out []string
 	for i := 1; i+1 < len(n.st.Again); i += 2 {
 		switch n.st.Again[i] {
@@ -93,7 +120,7 @@ func command(words ...string) string {
 	return strings.Join(out, " ")
 }
 
-func (s *session) next() following { return following{s.run, s.state} }
+func (s *session) next() following { return following{s.run, s.state, s.manifest != nil} }
 
 // whyCommands explain the workers that did not complete; a few are enough to
 // begin with.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/lang/plan/paths"
+	"github.com/okstra/okstra/runtime/launch"
 	"github.com/okstra/okstra/runtime/record"
 	"github.com/okstra/okstra/runtime/sidecar"
 )
@@ -99,7 +100,7 @@ func observe(run paths.Run, st *record.State) (*plan.Recorded, error) {
 	for _, r := range st.Rounds {
 		rr := plan.RecordedRound{Settled: r.Result == "met"}
 		if r.Approval != nil {
-			rr.Approval = approvalState(rec.Plan, st, r)
+			rr.Approval = approvalState(run, rec.Plan, st, r)
 		}
 		rec.Rounds[r.Name] = rr
 	}
@@ -114,7 +115,7 @@ func observe(run paths.Run, st *record.State) (*plan.Recorded, error) {
 			if err != nil {
 				return nil, err
 			}
-			if a == nil || a.Seen != resultsDigest(rec.Plan, st, r.Name) {
+			if a == nil || a.Seen != resultsDigest(run, rec.Plan, st, r.Name) {
 				continue
 			}
 			if rr.Approval = "denied"; a.Approved {
@@ -128,20 +129,20 @@ func observe(run paths.Run, st *record.State) (*plan.Recorded, error) {
 
 // approvalState tells whether an answered gate still holds. Without the run's
 // plan nobody can say so.
-func approvalState(p *plan.Plan, st *record.State, r *record.Round) string {
+func approvalState(run paths.Run, p *plan.Plan, st *record.State, r *record.Round) string {
 	switch {
 	case !r.Approval.Approved:
 		return "denied"
-	case p == nil, r.Approval.Seen != resultsDigest(p, st, r.Name):
+	case p == nil, r.Approval.Seen != resultsDigest(run, p, st, r.Name):
 		return "void"
 	}
 	return "approved"
 }
 
 // resultsDigest is the digest of everything that stood before a round of the
-// plan: what an approval of its gate has seen. What the rounds after it leave
-// is no reason to ask again.
-func resultsDigest(p *plan.Plan, st *record.State, round string) string {
+// plan, as it lies on disk: what an approval of its gate has seen. What the
+// rounds after it leave is no reason to ask again.
+func resultsDigest(run paths.Run, p *plan.Plan, st *record.State, round string) string {
 	before := map[string]bool{}
 	for _, r := range p.Rounds {
 		if r.Name == round {
@@ -150,22 +151,20 @@ func resultsDigest(p *plan.Plan, st *record.State, round string) string {
 		before[r.Name] = true
 	}
 	type seen struct {
-		Worker    string
-		Status    plan.Status
-		Artifacts []string
+		Worker string
+		Status plan.Status
+		Files  []string
 	}
 	results := []seen{}
 	index := map[string]int{}
 	for _, d := range st.WorkerDispatches {
-		if d.Superseded != "" || !before[d.Round] {
-			continue
+		if d.Superseded != "" || !before[d.Round] || d.Status == plan.StatusNotRun || d.Status == plan.StatusPlanned {
+			continue // it left nothing
 		}
 		one := seen{Worker: d.Batch + "/" + d.WorkerKey, Status: d.Status}
-		for _, a := range d.Artifacts {
-			one.Artifacts = append(one.Artifacts, a.Name+"="+a.Digest)
-		}
-		if d.Status == plan.StatusNotRun || d.Status == plan.StatusPlanned {
-			continue // it left nothing
+		for _, path := range d.CompletionPaths {
+			f := sidecar.Look(launch.CompletionPath{Path: absolute(run.Root, path)})
+			one.Files = append(one.Files, path+"="+f.Digest)
 		}
 		if i, ok := index[one.Worker]; ok {
 			results[i] = one

@@ -68,6 +68,7 @@ func (s *session) closePanes(ds []*record.Dispatch) int {
 					s.changed()
 					continue
 				}
+				s.unclosed[open[i]] = c.Err
 				s.note(lead.Event{TS: s.env.Now(), Type: lead.Note, Round: open[i].Round, InvocationRef: open[i].InvocationRef,
 					Message: fmt.Sprintf("the pane of %s could not be closed: %v", open[i].ExecutionLabel, c.Err)})
 			}
@@ -92,6 +93,32 @@ func saveAndClose(all map[string]backends.Backend, handles []backends.Handle, sc
 		}
 	}
 	return closeAll(all, handles)
+}
+
+// goneOf tells of each dispatch whether its screen was seen to be gone. Not
+// being able to tell is no.
+func goneOf(ctx context.Context, all map[string]backends.Backend, ds []*record.Dispatch) []bool {
+	gone := make([]bool, len(ds))
+	places := map[string][]int{}
+	for i, d := range ds {
+		places[d.Handle.Backend] = append(places[d.Handle.Backend], i)
+	}
+	ctx, cancel := context.WithTimeout(ctx, backends.CallTimeout)
+	defer cancel()
+	for name, at := range places {
+		b, known := all[name]
+		if !known {
+			continue
+		}
+		handles := make([]backends.Handle, len(at))
+		for k, i := range at {
+			handles[k] = *ds[i].Handle
+		}
+		for k, sight := range b.Look(ctx, handles) {
+			gone[at[k]] = sight.Presence == backends.Gone
+		}
+	}
+	return gone
 }
 
 // closeAll closes handles, each by the backend that made it, in as few calls as

@@ -49,9 +49,10 @@ type session struct {
 	after   []func()
 
 	watch    *sidecar.Watcher
-	live     map[string]*flight // by status sidecar path
-	messages chan func()        // applied by the owner, one at a time
-	running  int                // goroutines that will still send a message
+	live     map[string]*flight         // by status sidecar path
+	messages chan func()                // applied by the owner, one at a time
+	unclosed map[*record.Dispatch]error // why a pane could not be closed
+	running  int                        // goroutines that will still send a message
 
 	work    batchWork // the workers of the batch that is driven
 	actions map[string]plan.WorkerAction
@@ -76,9 +77,10 @@ type flight struct {
 	adopted  bool      // an earlier runner started it
 	going    bool      // .go was or is being written
 	settling bool
-	looking  bool      // the backend is being asked what became of it
-	stale    string    // claim of an earlier supervisor of this attempt, which left at its gate
-	endBy    time.Time // the runner's own net
+	looking  bool            // the backend is being asked what became of it
+	seen     *sidecar.Status // what the supervisor last said once the worker may have run
+	stale    string          // claim of an earlier supervisor of this attempt, which left at its gate
+	endBy    time.Time       // the runner's own net
 }
 
 // then queues f until what is changed now is on disk.
@@ -270,7 +272,7 @@ func newSession(env Env, run paths.Run, lock *durable.Lock, state *record.State,
 	}
 	return &session{
 		env: env, run: run, lock: lock, state: state, plan: p, watch: watch,
-		live: map[string]*flight{}, messages: make(chan func()),
+		live: map[string]*flight{}, messages: make(chan func()), unclosed: map[*record.Dispatch]error{},
 	}, nil
 }
 

@@ -15,17 +15,22 @@ import (
 )
 
 // Status tells how a recorded run stands, from disk alone.
-func Status(_ context.Context, _ Env, sel Selector) (*RunStatus, error) {
+func Status(ctx context.Context, env Env, sel Selector) (*RunStatus, error) {
 	run, st, err := find(sel)
 	if err != nil {
 		return nil, err
 	}
-	return statusOf(run, st)
+	out, err := statusOf(run, st)
+	if err != nil {
+		return nil, err
+	}
+	out.Leftovers = leftBehind(ctx, env, run, st)
+	return out, nil
 }
 
 // Runs tells how every recorded run of a project stands, oldest first. A run
 // whose state cannot be read is listed with what is wrong with it.
-func Runs(_ context.Context, _ Env, projectRoot string) ([]RunStatus, error) {
+func Runs(ctx context.Context, env Env, projectRoot string) ([]RunStatus, error) {
 	all, err := recorded(projectRoot)
 	if err != nil {
 		return nil, err
@@ -41,9 +46,32 @@ func Runs(_ context.Context, _ Env, projectRoot string) ([]RunStatus, error) {
 			out = append(out, RunStatus{Run: run, Ref: run.Ref(), TaskType: run.TaskType, Seq: run.Seq, Ended: "damaged", Leftovers: []string{err.Error()}})
 			continue
 		}
+		one.Leftovers = leftBehind(ctx, env, run, st)
 		out = append(out, *one)
 	}
 	return out, nil
+}
+
+// leftBehind names what a run that nobody goes on with has left on a screen,
+// as far as it is still there: a server may have ended with everything in it.
+func leftBehind(ctx context.Context, env Env, run paths.Run, st *record.State) []string {
+	if !behind(run, st) {
+		return nil
+	}
+	var out []string
+	var open []*record.Dispatch
+	for _, d := range st.WorkerDispatches {
+		if onScreen(d) {
+			open = append(open, d)
+		}
+	}
+	gone := goneOf(ctx, env.Backends, open)
+	for i, d := range open {
+		if !gone[i] {
+			out = append(out, paneName(d))
+		}
+	}
+	return out
 }
 
 func statusOf(run paths.Run, st *record.State) (*RunStatus, error) {
@@ -56,7 +84,6 @@ func statusOf(run paths.Run, st *record.State) (*RunStatus, error) {
 		StartedAt: st.StartedAt, EndedAt: st.EndedAt, Ended: st.Ended, Driven: driven(run),
 	}
 	latest := map[string]*record.Dispatch{}
-	left := behind(run, st)
 	var usages []*plan.Usage
 	for _, d := range st.WorkerDispatches {
 		if d.Superseded == "" {
@@ -64,9 +91,6 @@ func statusOf(run paths.Run, st *record.State) (*RunStatus, error) {
 		}
 		if d.Usage != nil {
 			usages = append(usages, d.Usage)
-		}
-		if left && onScreen(d) {
-			out.Leftovers = append(out.Leftovers, paneName(d))
 		}
 	}
 	out.Usage = providers.Sum(usages...)
@@ -110,13 +134,13 @@ func statusOf(run paths.Run, st *record.State) (*RunStatus, error) {
 // it lies on disk for the next runner to take.
 func answerOf(run paths.Run, p *plan.Plan, st *record.State, r *plan.Round, rec *record.Round, rs *RoundStatus) error {
 	if rec != nil && rec.Approval != nil {
-		rs.Approval, rs.Choice, rs.Note = approvalState(p, st, rec), rec.Approval.Choice, rec.Approval.Note
+		rs.Approval, rs.Choice, rs.Note = approvalState(run, p, st, rec), rec.Approval.Choice, rec.Approval.Note
 	}
 	if r.Gate == nil || rs.Approval == "approved" || rs.Approval == "denied" {
 		return nil
 	}
 	file, err := loadApproval(run.Approval(r.Name))
-	if err != nil || file == nil || file.Seen != resultsDigest(p, st, r.Name) {
+	if err != nil || file == nil || file.Seen != resultsDigest(run, p, st, r.Name) {
 		return err
 	}
 	rs.Approval, rs.Choice, rs.Note, rs.Answered = "approved", file.Choice, file.Note, true

@@ -16,6 +16,9 @@ import (
 // stopWait bounds how long a stop waits for a runner to let go of its run.
 const stopWait = 2 * time.Minute
 
+// errHeldOn ends the wait for a runner that does not let go.
+var errHeldOn = errors.New("another okstra goes on holding the run")
+
 // Stop ends a run's workers. It does not need the run's lock to do so: it
 // leaves a request that every runner reads before each start, ends the
 // supervisors, then takes the lock and settles.
@@ -30,7 +33,7 @@ func Stop(ctx context.Context, env Env, sel Selector, progress Progress) (*Outco
 	if err := durable.WriteFile(run.Stop(), []byte(env.Now().UTC().Format(time.RFC3339Nano)+"\n"), 0o600); err != nil {
 		return nil, err
 	}
-	wait, cancel := context.WithTimeoutCause(ctx, stopWait, errors.New("another okstra goes on holding the run"))
+	wait, cancel := context.WithTimeoutCause(ctx, stopWait, errHeldOn)
 	defer cancel()
 	lock, err := stopAndLock(wait, run)
 	if err != nil {
@@ -49,7 +52,13 @@ func Stop(ctx context.Context, env Env, sel Selector, progress Progress) (*Outco
 		return nil, err
 	}
 	for i := range s.plan.Rounds {
-		if r := &s.plan.Rounds[i]; !s.roundMet(r) {
+		switch r := &s.plan.Rounds[i]; {
+		case s.roundMet(r):
+		case s.ranWhole(r):
+			if err := s.finishRound(r); err != nil {
+				return nil, err
+			}
+		default:
 			s.skip(r, plan.ReasonStopped)
 		}
 	}
@@ -63,6 +72,18 @@ func Stop(ctx context.Context, env Env, sel Selector, progress Progress) (*Outco
 func (s *session) roundMet(r *plan.Round) bool {
 	rec := s.state.FindRound(r.Name)
 	return rec != nil && rec.Result == "met"
+}
+
+// ranWhole reports whether every worker of a round has completed, so that
+// nothing of it is left to be stopped. What a re-verification came to is for
+// its own rule to say.
+func (s *session) ranWhole(r *plan.Round) bool {
+	for _, w := range r.Workers {
+		if d := s.state.Latest(w.Key); d == nil || d.Status != plan.StatusCompleted {
+			return false
+		}
+	}
+	return len(r.Workers) > 0 && r.Kind != plan.RoundReverify
 }
 
 // stopAndLock asks every supervisor of the run to end, again and again while a
@@ -94,6 +115,9 @@ func stopAndLock(ctx context.Context, run paths.Run) (*durable.Lock, error) {
 		}
 		select {
 		case <-ctx.Done():
+			if ctx.Err() != nil && errors.Is(context.Cause(ctx), errHeldOn) {
+				return nil, fmt.Errorf("%w %s%s: its workers were asked to end and no more is started, but it has not let go for %s; end that process and stop again", ErrHeld, run.Ref(), holder(run), stopWait)
+			}
 			return nil, fmt.Errorf("%w: %w", err, context.Cause(ctx))
 		case <-ticker.C:
 		}

@@ -40,6 +40,9 @@ func TeardownAll(ctx context.Context, env Env, projectRoot string) (*TeardownRep
 			continue
 		}
 		if !behind(run, st) || driven(run) {
+			if slices.ContainsFunc(st.WorkerDispatches, onScreen) {
+				report.Kept = append(report.Kept, run.Ref())
+			}
 			continue
 		}
 		if err := teardown(ctx, env, run, false, report); err != nil {
@@ -82,17 +85,23 @@ func teardown(ctx context.Context, env Env, run paths.Run, force bool, report *T
 			open = append(open, d)
 		}
 	}
+	gone := goneOf(ctx, env.Backends, open)
 	if s.closePanes(open) > 0 {
 		s.retract()
 	}
 	if err := s.settleAll(ctx, nil); err != nil {
 		return err
 	}
-	for _, d := range open {
+	for i, d := range open {
 		name := paneName(d)
-		if d.Closed {
+		switch err := s.unclosed[d]; {
+		case d.Closed && gone[i]:
+			report.Closed = append(report.Closed, name+", which was gone already")
+		case d.Closed:
 			report.Closed = append(report.Closed, name)
-		} else {
+		case err != nil:
+			report.Left = append(report.Left, fmt.Sprintf("%s: %v", name, err))
+		default:
 			report.Left = append(report.Left, name)
 		}
 	}
