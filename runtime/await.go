@@ -188,7 +188,7 @@ func (s *session) ready(r *plan.Round, command string) (*Outcome, error) {
 	}
 	next := []string{command}
 	rec := s.state.FindRound(r.Name)
-	if r.Gate != nil && (rec == nil || rec.Approval == nil || approvalState(s.plan, s.state, rec) != "approved") {
+	if r.Gate != nil && (rec == nil || rec.Approval == nil || approvalState(s.run, s.plan, s.state, rec) != "approved") {
 		next = append(s.next().answers(r), next...)
 	}
 	const done = "Everything that was dispatched has ended."
