@@ -378,13 +378,8 @@ func (s *session) wholeUpstream(r *plan.Round) bool {
 
 // waitsForRoundPlan is the outcome where the lead has to write a round plan.
 func (s *session) waitsForRoundPlan(r *plan.Round, n int) *Outcome {
-	path := s.run.RoundPlan(n)
-	then := s.next().apply()
-	if s.manifest != nil {
-		then = teamCommand("await", s.run)
-	}
-	out := s.outcome(4, fmt.Sprintf("Round %s waits for the lead's plan of convergence round %d.", r.Name, n), "okstra schema round-plan", then)
-	out.Waiting = path
+	out := s.outcome(4, fmt.Sprintf("Round %s waits for the lead's plan of convergence round %d.", r.Name, n), "okstra schema round-plan", s.next().apply())
+	out.Waiting = s.run.RoundPlan(n)
 	return out
 }
 
@@ -420,6 +415,15 @@ func (s *session) retryOfWhom() error {
 	return r
 }
 
+// goOn are the commands that go on with an unfinished run in which nothing
+// waits.
+func (s *session) goOn() []string {
+	if s.manifest == nil {
+		return []string{s.next().apply()}
+	}
+	return s.retries()
+}
+
 // retries are the commands that try the workers again without which a round
 // cannot meet its require, a round each. Of a re-verification only the newest
 // batch can be repaired.
@@ -443,8 +447,8 @@ func (s *session) retries() []string {
 	return out
 }
 
-// short tells whether a round cannot meet its require unless a worker of it is
-// tried again.
+// short tells whether a round cannot meet its require, or what waits for it
+// cannot begin, unless a worker of it is tried again.
 func (s *session) short(r *plan.Round) bool {
 	lost, asked := 0, 0
 	for _, w := range r.Workers {
@@ -457,7 +461,7 @@ func (s *session) short(r *plan.Round) bool {
 			lost++
 		}
 	}
-	return lost > 0 && asked-lost < r.Require.Needed(asked)
+	return lost > 0 && (asked-lost < r.Require.Needed(asked) || jobs.Wanted(s.plan, r.Name, s.state.WorkerDispatches))
 }
 
 // ended tells whether an attempt ran and came to something else than completion.

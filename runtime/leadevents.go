@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/lang/plan/paths"
@@ -87,7 +88,7 @@ func (s *session) discount(d *record.Dispatch) error {
 func (s *session) endOutdated() error {
 	for _, f := range s.live {
 		if f.d.Superseded != "" {
-			s.note(lead.Event{TS: s.env.Now(), Type: lead.Note, Round: f.d.Round, InvocationRef: f.d.InvocationRef, Message: f.d.ExecutionLabel + " is ended: " + f.d.Superseded})
+			s.note(lead.Event{TS: s.env.Now(), Type: lead.Note, Round: f.d.Round, InvocationRef: f.d.InvocationRef, Message: f.d.ExecutionLabel + " is ended: " + strings.TrimPrefix(f.d.Superseded, "redo: ")})
 		}
 	}
 	if err := s.commit(); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/lang/plan/paths"
+	"github.com/okstra/okstra/runtime/jobs"
 	"github.com/okstra/okstra/runtime/launch"
 	"github.com/okstra/okstra/runtime/record"
 	"github.com/okstra/okstra/runtime/sidecar"
@@ -98,7 +99,7 @@ func observe(run paths.Run, st *record.State) (*plan.Recorded, error) {
 		rec.Workers[d.WorkerKey] = w
 	}
 	for _, r := range st.Rounds {
-		rr := plan.RecordedRound{Settled: r.Result == "met"}
+		rr := plan.RecordedRound{Settled: r.Result == "met" && (rec.Plan == nil || !jobs.Wanted(rec.Plan, r.Name, st.WorkerDispatches))}
 		if r.Approval != nil {
 			rr.Approval = approvalState(run, rec.Plan, st, r)
 		}

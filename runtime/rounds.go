@@ -476,10 +476,10 @@ func (s *session) finish() (*Outcome, error) {
 		s.note(lead.Event{TS: now, Type: lead.RunStopped, Phase: lead.PhaseClose, Message: "the run was stopped"})
 	case s.exhausted:
 		exit, summary = 3, fmt.Sprintf("Run %s ran out of budget. Not completed: %s. Raise the run's budget before it is applied again.", s.run.Ref(), s.failed())
-		next = append(s.whyCommands(), then.apply())
+		next = append(s.whyCommands(), s.goOn()...)
 	default:
 		exit, summary = 3, fmt.Sprintf("Run %s did not complete: %s.", s.run.Ref(), s.failed())
-		next = append(s.whyCommands(), then.apply())
+		next = append(s.whyCommands(), s.goOn()...)
 	}
 	if s.state.Ended != "" && s.state.EndedAt == nil {
 		s.state.EndedAt = &now

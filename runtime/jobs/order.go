@@ -119,6 +119,23 @@ func Unexecuted(p *plan.Plan, r *plan.Round, dispatches []*record.Dispatch) []st
 	return keyList(unexecuted(p.Run.TaskType, Roster(p), verifiers, Statuses(dispatches)))
 }
 
+// Wanted tells whether verifiers wait for an executor of a round: it is to be
+// tried again then, though the round met its require without it.
+func Wanted(p *plan.Plan, round string, dispatches []*record.Dispatch) bool {
+	r := p.Round(round)
+	if r == nil {
+		return false
+	}
+	for i := range p.Rounds {
+		for _, key := range Unexecuted(p, &p.Rounds[i], dispatches) {
+			if slices.ContainsFunc(r.Workers, func(w plan.Worker) bool { return w.Key == key }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func hasRole(r *plan.Round, role string) bool {
 	return slices.ContainsFunc(r.Workers, func(w plan.Worker) bool { return w.Role == role })
 }

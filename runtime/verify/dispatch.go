@@ -186,8 +186,12 @@ func (v *verifier) settled(d *record.Dispatch, rec *launch.Record, st *sidecar.S
 		}
 	}
 	got, reason, _ := sidecar.Completed(st, sidecar.Gather(rec, v.rules.Validate), overlapped)
-	if got == plan.StatusCompleted && rec.Report && len(v.reportProblems(d)) > 0 {
-		got, reason = plan.StatusError, plan.ReasonInvalidResult
+	if got == plan.StatusCompleted && rec.Report {
+		// A report that is set aside was held against facts that are no more.
+		past := d.Superseded != "" && d.Reason == plan.ReasonInvalidResult
+		if past || d.Superseded == "" && len(v.reportProblems(d)) > 0 {
+			got, reason = plan.StatusError, plan.ReasonInvalidResult
+		}
 	}
 	// The lead's word stands over the completion rule; its event is the proof.
 	forbidden := d.Reason == plan.ReasonForbiddenAction && v.reported(ref)
