@@ -59,7 +59,12 @@ func (s *Status) ended(found []Found) (plan.Status, plan.Reason, string) {
 		if s.Timeout.Limit == LimitIdle {
 			reason = plan.ReasonIdleLimit
 		}
-		return because(reason, fmt.Sprintf("the %s limit of %s was reached", s.Timeout.Limit, s.Timeout.After))
+		reached := fmt.Sprintf("the %s limit of %s was reached", s.Timeout.Limit, s.Timeout.After)
+		// What the provider refused until the limit is why it was reached.
+		if status, ok := plan.StatusOf(s.Reason); ok && status == plan.StatusError {
+			return because(s.Reason, with(s.Detail, reached))
+		}
+		return because(reason, reached)
 	}
 	if s.Reason != plan.ReasonNone {
 		detail := s.Detail

@@ -161,6 +161,8 @@ func TestCompleted(t *testing.T) {
 		{"whole", at(StageFinish, taken), []Found{result}, nil, "completed/"},
 		{"wall", at(StageTimeout, taken), []Found{result}, nil, "timeout/wall-limit"},
 		{"idle", at(StageTimeout, func(s *Status) { s.Timeout.Limit = LimitIdle }), nil, nil, "timeout/idle-limit"},
+		{"refused until a limit", at(StageTimeout, func(s *Status) { s.Reason = plan.ReasonAuth }), nil, nil, "error/auth"},
+		{"a limit said twice", at(StageTimeout, func(s *Status) { s.Reason = plan.ReasonWallLimit }), nil, nil, "timeout/wall-limit"},
 		{"code", at(StageFinish, taken, code(3)), []Found{result}, nil, "error/exit-nonzero"},
 		{"signal", at(StageFinish, taken, code(137), func(s *Status) { s.Signal = "SIGKILL" }), []Found{result}, nil, "error/signal"},
 		{"provider's word", at(StageFinish, taken, func(s *Status) { s.Reason = plan.ReasonRateLimited }), []Found{result}, nil, "error/rate-limited"},
