@@ -109,6 +109,8 @@ func newClaude() *claude { return &claude{calls: calls{}} }
 
 func (c *claude) busy() bool { return len(c.calls) > 0 }
 
+func (c *claude) failing() bool { return c.trying != nil || c.failed != nil || c.out.Fatal != nil }
+
 func (c *claude) last(kind string) (final, ok bool) {
 	switch kind {
 	case "result":
@@ -304,6 +306,7 @@ func (c *claude) result(raw []byte) []Shown {
 		StopReason text `json:"stop_reason"`
 	}
 	decode(raw, &r)
+	trying := c.trying
 	c.ended, c.trying, c.out = true, nil, Outcome{}
 	clear(c.calls)
 	final := ""
@@ -333,6 +336,8 @@ func (c *claude) result(raw []byte) []Shown {
 		f := fatal(int(r.Status), words)
 		if f.Reason == plan.ReasonProviderError && c.failed != nil {
 			f.Reason = c.failed.Reason
+		} else if f.Reason == plan.ReasonProviderError && trying != nil {
+			f = trying // it gave up, and says no better why
 		}
 		// The last words have no retry-after; the CLI's own wait was at least
 		// what the API asked for.

@@ -31,6 +31,8 @@ func newCodex() *codex { return &codex{calls: calls{}} }
 
 func (c *codex) busy() bool { return len(c.calls) > 0 }
 
+func (c *codex) failing() bool { return c.pending != nil || c.fatal != nil }
+
 func (c *codex) last(kind string) (final, ok bool) {
 	switch kind {
 	case "turn.completed", "turn.failed":

@@ -35,6 +35,8 @@ func newGemini() *gemini { return &gemini{calls: calls{}} }
 
 func (g *gemini) busy() bool { return len(g.calls) > 0 }
 
+func (g *gemini) failing() bool { return g.pending != nil || g.fatal != nil }
+
 func (g *gemini) last(kind string) (final, ok bool) {
 	switch kind {
 	case "result":

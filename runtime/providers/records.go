@@ -27,6 +27,8 @@ type records interface {
 	// record takes one JSON object; kind is its "type".
 	record(kind string, raw []byte) []Shown
 	busy() bool
+	// failing tells whether an error is the last that is known of the work.
+	failing() bool
 	end() Outcome
 }
 
@@ -123,6 +125,10 @@ func (s *recordStream) Busy() bool { return s.records.busy() }
 // Final reports whether the provider's final record was the last that told of
 // work: the program has nothing left to do but to end.
 func (s *recordStream) Final() bool { return s.final }
+
+// Failing reports whether the last that the provider told of its work is an
+// error, which it may be trying to overcome.
+func (s *recordStream) Failing() bool { return s.records.failing() }
 
 func (s *recordStream) End() Outcome {
 	out := s.records.end()

@@ -44,6 +44,10 @@ type life struct {
 	phase phase
 	cause cause
 	limit *sidecar.Timeout // with causeLimit
+	// With causeLimit: whether the provider's last word was an error, and which
+	// bytes of standard error nothing on standard output followed.
+	failing        bool
+	errFrom, errTo int64
 
 	exited    bool
 	childless bool // nothing that we are the parent of is left
@@ -225,6 +229,11 @@ func (w *worker) idleEnds() time.Time { return w.active.time().Add(w.super.rec.L
 func (w *worker) reached(limit string, after plan.Duration, now time.Time) {
 	crash.Point("supervisor.limit-reached")
 	w.limit = &sidecar.Timeout{Limit: limit, After: after}
+	// What it says of being ended is no trouble that it had before.
+	w.failing = w.reading.failing.Load()
+	if !w.reading.busy.Load() {
+		w.errFrom, w.errTo = w.errSeen.Load(), w.stderr.bytes.Load()
+	}
 	w.end(causeLimit, now)
 }
 

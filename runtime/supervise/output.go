@@ -126,12 +126,16 @@ func (l *lines) end() {
 // that a program which does not end after it can be told from one that works.
 type finisher interface{ Final() bool }
 
+// failer is a stream that knows whether the provider is in trouble.
+type failer interface{ Failing() bool }
+
 // reading is the worker's standard output on its way through the provider's
 // stream. Its goroutine owns the stream; the others read the atomics.
 type reading struct {
 	stream  providers.Stream
 	busy    atomic.Bool
 	final   atomic.Bool
+	failing atomic.Bool
 	outcome providers.Outcome
 }
 
@@ -139,6 +143,7 @@ type reading struct {
 // moved.
 func (r *reading) line(show func(providers.Shown), nudge func()) func([]byte, bool) {
 	finish, _ := r.stream.(finisher)
+	fail, _ := r.stream.(failer)
 	return func(line []byte, more bool) {
 		for _, shown := range r.stream.Line(line, more) {
 			show(shown)
@@ -148,6 +153,9 @@ func (r *reading) line(show func(providers.Shown), nudge func()) func([]byte, bo
 		if finish != nil {
 			final := finish.Final()
 			changed = r.final.Swap(final) != final || changed
+		}
+		if fail != nil {
+			r.failing.Store(fail.Failing())
 		}
 		if changed {
 			nudge()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/okstra/okstra/runtime/durable"
 	"github.com/okstra/okstra/runtime/launch"
+	"github.com/okstra/okstra/runtime/providers"
 )
 
 // parts is a final text, taken apart at its "=== okstra:NAME ===" lines.
@@ -32,7 +33,7 @@ func splitParts(text string) parts {
 		b.Reset()
 	}
 	for line := range strings.Lines(text) {
-		name, ok := marker(line)
+		name, ok := providers.PartName(line)
 		if !ok {
 			b.WriteString(line)
 			continue
@@ -47,19 +48,6 @@ func splitParts(text string) parts {
 	}
 	flush()
 	return p
-}
-
-// marker reads "=== okstra:NAME ===", alone on its line.
-func marker(line string) (name string, ok bool) {
-	rest, ok := strings.CutPrefix(strings.TrimSpace(line), "=== okstra:")
-	if !ok {
-		return "", false
-	}
-	name, ok = strings.CutSuffix(rest, " ===")
-	if !ok || name == "" || strings.ContainsAny(name, " \t") {
-		return "", false
-	}
-	return name, true
 }
 
 // destination is one file that a part goes to.

@@ -72,6 +72,25 @@ func TestEndings(t *testing.T) {
 		{name: "idle limit", steps: []string{"say:hello", "hang"}, change: func(r *rig) {
 			r.rec.Limits.Idle = 300 * ms
 		}, want: "timeout/idle-limit", code: 143, signal: "SIGTERM"},
+		{name: "idle limit while a login is tried again", steps: []string{`say:{"type":"system","subtype":"api_retry","attempt":2,"max_retries":10,"retry_delay_ms":2000,"error_status":401,"error":"authentication_failed"}`, "hang"}, change: func(r *rig) {
+			r.rec.Output, r.rec.Limits.Idle = plan.OutputClaudeStream, 300*ms
+		}, want: "error/auth", code: 143, signal: "SIGTERM", detail: "authentication_failed, attempt 2 of 10"},
+		{name: "wall limit while a rate limit is tried again", steps: []string{`say:{"type":"system","subtype":"api_retry","attempt":2,"max_retries":10,"retry_delay_ms":2000,"error_status":429,"error":"rate_limit"}`, "hang"}, change: func(r *rig) {
+			r.rec.Output, r.rec.Limits.Wall = plan.OutputClaudeStream, 600*ms
+		}, want: "error/rate-limited", code: 143, signal: "SIGTERM", retry: 2 * sec},
+		{name: "idle limit after a retry that took", steps: []string{`say:{"type":"system","subtype":"api_retry","attempt":2,"max_retries":10,"retry_delay_ms":2000,"error_status":429,"error":"rate_limit"}\n{"type":"assistant","message":{"content":"hello"}}`, "hang"}, change: func(r *rig) {
+			r.rec.Output, r.rec.Limits.Idle = plan.OutputClaudeStream, 300*ms
+		}, want: "timeout/idle-limit", code: 143, signal: "SIGTERM"},
+		{name: "idle limit while it is tried again, told on standard error", steps: []string{`say:{"type":"init"}`, "sleep:50", "err:Attempt 2 failed: Too many requests. Retrying after 9s...", "hang"}, change: func(r *rig) {
+			r.rec.Output, r.rec.Limits.Idle = plan.OutputGeminiStream, 400*ms
+		}, want: "error/rate-limited", code: 143, signal: "SIGTERM", detail: "Too many requests", note: "without its result record"},
+		{name: "idle limit after what standard error told was overcome", steps: []string{"err:Attempt 2 failed: Too many requests. Retrying after 9s...", "sleep:50", `say:{"type":"message","role":"assistant","content":"on"}`, "hang"}, change: func(r *rig) {
+			r.rec.Output, r.rec.Limits.Idle = plan.OutputGeminiStream, 400*ms
+		}, want: "timeout/idle-limit", code: 143, signal: "SIGTERM"},
+		{name: "what is said of being ended is no trouble", change: func(r *rig) {
+			r.rec.Program, r.rec.Output, r.rec.Limits.Wall = "/bin/sh", plan.OutputClaudeStream, 600*ms
+			r.rec.Argv = []string{"sh", "-c", `trap 'echo "{\"type\":\"result\",\"is_error\":true,\"result\":\"API Error: 401 aborted\"}"; exit 1' TERM; while :; do sleep 0.05; done`}
+		}, want: "timeout/wall-limit", code: 1},
 		{name: "output keeps the idle limit away", steps: []string{"tick:20x200", "result:fine"}, change: func(r *rig) {
 			r.rec.Limits.Idle = 3 * sec
 		}, want: "completed"},

@@ -137,6 +137,14 @@ func (s *supervisor) explain(w *worker, outcome providers.Outcome, code int) {
 		if w.limit.Limit == sidecar.LimitIdle {
 			st.Reason = plan.ReasonIdleLimit
 		}
+		// A CLI that tries for ever what the provider refuses reaches a limit;
+		// more time would not help it.
+		if !w.failing {
+			fatal = providers.Classify(w.lastErrors(), 1, s.rec.Output)
+		}
+		if fatal != nil {
+			st.Reason, st.RetryAfter = fatal.Reason, fatal.RetryAfter
+		}
 	case w.cause == causeCancelled:
 		st.Reason = plan.ReasonCancelled
 	case w.cause == causePaneLost:
@@ -331,13 +339,16 @@ func (s *supervisor) fit() []byte {
 	return s.status.Encode()
 }
 
-// trailer is the last line of a worker's screen.
+// trailer is the end of a worker's screen.
 func (s *supervisor) trailer() {
 	st := &s.status
 	how := fmt.Sprintf("exit code %d", *st.ExitCode)
 	switch {
 	case st.Timeout != nil:
 		how = fmt.Sprintf("%s limit of %s", st.Timeout.Limit, st.Timeout.After)
+		if status, _ := plan.StatusOf(st.Reason); status != plan.StatusTimeout {
+			how = fmt.Sprintf("%s, at its %s", st.Reason, how)
+		}
 	case st.Reason != plan.ReasonNone:
 		how = string(st.Reason)
 	case st.Signal != "":
@@ -348,7 +359,8 @@ func (s *supervisor) trailer() {
 	if st.Detail != "" {
 		s.screen.message("okstra: " + st.Detail)
 	}
-	s.screen.message("okstra: log " + s.rec.Paths.Log)
+	// The log's path is longer than a pane is wide.
+	s.screen.message(fmt.Sprintf("okstra: its log: okstra logs %s %s", s.rec.Run, s.rec.WorkerKey))
 }
 
 func present(path string) bool {

@@ -3,6 +3,7 @@ package supervise
 import (
 	"os"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -26,7 +27,8 @@ type worker struct {
 	reading        *reading
 	wake           chan struct{} // something happened that may move a deadline
 	errTail        tail
-	active         clock // when output came last
+	errSeen        atomic.Int64 // bytes of standard error when standard output came last
+	active         clock        // when output came last
 
 	before       *tree.Snapshot
 	watchProblem string
@@ -147,9 +149,10 @@ func (w *worker) fork() error {
 }
 
 func (w *worker) readOutput() {
-	l := &lines{max: providers.MaxLine, take: w.reading.line(w.super.screen.show, w.nudge)}
+	l := &lines{max: providers.MaxLine, take: w.reading.line(w.show, w.nudge)}
 	w.stdout.carry(func(b []byte) {
 		w.active.touch()
+		w.errSeen.Store(w.stderr.bytes.Load())
 		l.feed(b)
 	}, func() {
 		l.end()
@@ -159,8 +162,11 @@ func (w *worker) readOutput() {
 }
 
 func (w *worker) readErrors() {
+	errors := providers.NewErrors(w.super.rec.Output)
 	show := func(line []byte, more bool) {
-		w.super.screen.show(providers.Shown{Kind: providers.ShownError, Text: providers.Clean(string(line))})
+		for _, shown := range errors.Line(line) {
+			w.show(shown)
+		}
 	}
 	// The screen has no use for long lines; the log has them.
 	l := &lines{max: 2 << 10, take: show}
@@ -170,6 +176,26 @@ func (w *worker) readErrors() {
 		l.feed(b)
 	}, l.end)
 	w.nudge()
+}
+
+// show puts a line on the screen. Paths of the project are told from its root:
+// a pane is narrow.
+func (w *worker) show(l providers.Shown) {
+	if l.Kind == providers.ShownTool {
+		l.Text = strings.ReplaceAll(l.Text, w.super.rec.ProjectRoot+"/", "")
+	}
+	w.super.screen.show(l)
+}
+
+// lastErrors is what came on standard error between the last of standard output
+// and a limit.
+func (w *worker) lastErrors() []byte {
+	begin := w.stderr.bytes.Load() - int64(len(w.errTail.b)) // of what was kept
+	from, to := max(w.errFrom-begin, 0), max(w.errTo-begin, 0)
+	if from >= to {
+		return nil
+	}
+	return w.errTail.b[from:to]
 }
 
 // nudge makes the loop look again.
