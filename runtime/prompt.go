@@ -105,12 +105,16 @@ func Prompt(p *plan.Plan, r *plan.Round, w *plan.Worker, a paths.Attempt, kind, 
 	line("")
 	line("## What you deliver")
 	line("")
-	deliverables(line, w, a)
+	deliverables(line, w, a, extra != "")
 	line("## What you are given")
 	line("")
 	line("The inputs of this round are listed in %s: results of earlier rounds with their authors, and declared files.", a.Run.InputsIndex(a.Batch))
 	for _, in := range w.Inputs {
 		line("- %s", absolute(p.ProjectRoot, in))
+	}
+	if p.Run.AfterReport != "" {
+		line("")
+		line("This run comes after %s, to mend what stands in its report. Read that first: %s", p.Run.After, absolute(p.ProjectRoot, p.Run.AfterReport))
 	}
 	line("")
 	line("## What is allowed, and what is not")
@@ -151,13 +155,19 @@ type part struct {
 	required         bool
 }
 
-func deliverables(line func(string, ...any), w *plan.Worker, a paths.Attempt) {
+// deliverables lists what a worker delivers; with asked, the end of its prompt
+// says what it is asked and how it answers.
+func deliverables(line func(string, ...any), w *plan.Worker, a paths.Attempt, asked bool) {
 	parts := []part{{"result", a.Result(), "your result, Markdown", true}}
 	if w.Audit {
 		parts = append(parts, part{"audit", a.Audit(), "your audit notes: one line for each input that you read to its end, the tools you used, what took long", true})
 	}
 	if w.Emits != plan.EmitsNone {
-		parts = append(parts, part{"emit", a.Emit(), emitForm(w.Emits), true})
+		form := emitForm(w.Emits)
+		if asked && w.Emits == plan.EmitsVerdicts {
+			form = `JSON of the form "okstra.verdicts/1", as "Your answer" at the end of this prompt describes it`
+		}
+		parts = append(parts, part{"emit", a.Emit(), form, true})
 	}
 	for _, o := range w.Outputs {
 		what := o.Description

@@ -54,8 +54,10 @@ func (s *session) takeUp(d *record.Dispatch) error {
 	case sidecar.Live:
 		s.live[statusPath] = f
 		s.watch.Add(statusPath)
-		s.note(lead.Event{TS: s.env.Now(), Type: lead.Note, Phase: lead.PhaseAwait, Round: d.Round, InvocationRef: d.InvocationRef,
-			Message: d.ExecutionLabel + " still runs and is taken up"})
+		if !s.looking { // a dispatch that is refused writes nothing
+			s.note(lead.Event{TS: s.env.Now(), Type: lead.Note, Phase: lead.PhaseAwait, Round: d.Round, InvocationRef: d.InvocationRef,
+				Message: d.ExecutionLabel + " still runs and is taken up"})
+		}
 	case sidecar.Terminal:
 		s.live[statusPath] = f
 		s.settle(statusPath, f, j.Status)

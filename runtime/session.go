@@ -61,6 +61,7 @@ type session struct {
 	heartbeat time.Duration // how often beat is called while driving; 0 is never
 	beat      func(running, total int)
 
+	looking   bool   // what still runs is none of this command's business
 	stopping  bool   // .stop was seen
 	exhausted bool   // the budget allows no further start
 	rejected  string // who blocks the work, and why; empty while nobody does

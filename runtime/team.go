@@ -72,6 +72,7 @@ func TeamDispatch(ctx context.Context, env Env, o DispatchOptions) (*DispatchRep
 		return nil, err
 	}
 	defer s.close()
+	s.looking = true
 	// A verdict that blocks decides what may begin, for a first look too.
 	if err := s.weighAll(); err != nil {
 		return nil, err
