@@ -458,8 +458,18 @@ func (s *session) lost(path string, f *flight, j sidecar.Judgement) {
 func (s *session) vanished(path string, f *flight) {
 	st := f.seen
 	s.background(func() func() {
-		err := s.kill(st)
+		// The supervisor first: it would write down the end of what is ended here.
+		err := proc.Signal(st.Supervisor, killSignal)
+		if errors.Is(err, proc.ErrGone) {
+			err = nil
+		}
+		err = errors.Join(err, s.kill(st))
 		return func() {
+			if j, judged := sidecar.Judge(path, lockOf(path)); judged == nil && j.Verdict == sidecar.Terminal {
+				f.settling = false
+				s.settle(path, f, j.Status) // it had the last word all the same
+				return
+			}
 			s.forget(path)
 			f.d.Claim = st.Claim
 			s.started(f.d, st)
