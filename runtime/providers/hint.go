@@ -2,24 +2,39 @@ package providers
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/okstra/okstra/lang/plan"
 )
 
-// Hint tells in one sentence what a person can do about a reason. Every reason
-// of the closed list has one; another reason gives "". Provider is the name
-// that the definition uses; where it may be empty, the sentence speaks of the
-// worker's CLI.
+// Ended is what a hint depends on. All but Reason may be empty: the hint is
+// less exact then.
+type Ended struct {
+	Reason   plan.Reason
+	Provider string            // the name that the definition uses
+	Output   plan.OutputFormat // tells the CLI of a provider with a name of its own
+	Result   plan.ResultSource // who writes the result
+	Backend  string
+	Detail   string // as recorded
+}
+
+// Hint is HintFor without the circumstances.
 func Hint(reason plan.Reason, provider string) string {
-	cli := provider
+	return HintFor(Ended{Reason: reason, Provider: provider})
+}
+
+// HintFor tells in one sentence what a person can do about a reason. Every
+// reason of the closed list has one; another reason gives "".
+func HintFor(e Ended) string {
+	kind, cli := e.kind(), e.Provider
 	if cli == "" {
 		cli = "the worker's CLI"
 	}
-	switch reason {
+	switch e.Reason {
 	case plan.ReasonAuth:
-		return signIn(provider, cli)
+		return signIn(kind, cli)
 	case plan.ReasonUntrustedFolder:
-		return trust(provider, cli)
+		return trust(kind, cli)
 	case plan.ReasonModelNotFound:
 		return fmt.Sprintf("Correct the model in the participant or the provider's models; this account of %s does not offer it.", cli)
 	case plan.ReasonRateLimited:
@@ -31,13 +46,80 @@ func Hint(reason plan.Reason, provider string) string {
 	case plan.ReasonContextTooLong:
 		return "Give the worker less to read (fewer or smaller inputs, a narrower duty, for_each), or a model with a longer context."
 	case plan.ReasonProviderError:
-		return fmt.Sprintf("Read what %s said with okstra logs --stderr, and run apply again once that is settled.", cli)
+		return fmt.Sprintf("Read what %s said with %s, and run apply again once that is settled.", cli, e.logs())
+	case plan.ReasonExitNonzero:
+		return fmt.Sprintf("Read its last words with %s, and run it by hand as okstra plan --explain shows it.", e.logs())
+	case plan.ReasonNoResult:
+		return e.noResult()
+	case plan.ReasonCannotStart:
+		return e.cannotStart()
+	case plan.ReasonNotStarted:
+		if e.Backend == "cmux" {
+			return "Click the worker's pane where cmux lists it, since cmux may start nothing in a surface that was never shown, and run apply again; raise timeout.start if that takes longer."
+		}
 	}
-	return general[reason]
+	return general[e.Reason]
 }
 
-func signIn(provider, cli string) string {
-	switch provider {
+// kind is the CLI of the catalog that it is, by its output where the provider
+// has a name of its own.
+func (e Ended) kind() string {
+	switch e.Output {
+	case plan.OutputClaudeStream:
+		return "claude"
+	case plan.OutputCodexStream:
+		return "codex"
+	case plan.OutputGeminiStream:
+		return "gemini"
+	case plan.OutputText:
+		return ""
+	}
+	return e.Provider
+}
+
+// logs is where the CLI says what went wrong: claude and codex do so in their
+// stream, plain programs on standard error, gemini on both.
+func (e Ended) logs() string {
+	switch kind := e.kind(); {
+	case kind == "claude" || kind == "codex":
+		return "okstra logs"
+	case e.Output == plan.OutputText:
+		return "okstra logs --stderr"
+	}
+	return "okstra logs, also with --stderr"
+}
+
+// noResult names what is missing, and the way on which this worker delivers it.
+func (e Ended) noResult() string {
+	// The detail begins with the name of a completion path, or is a sentence.
+	name, _, _ := strings.Cut(e.Detail, " ")
+	part, declared := strings.CutPrefix(name, "out:")
+	if !declared && name != "audit" && name != "emit" {
+		part = ""
+	}
+	switch {
+	case e.Result == plan.ResultStdout && part != "":
+		return fmt.Sprintf("Make the instructions ask for it in the final message, after a line \"=== okstra:%s ===\".", part)
+	case e.Result == plan.ResultStdout:
+		return "Make the instructions ask for the result as the final message, which is what this worker delivers; okstra logs shows what it said."
+	case e.Result == plan.ResultFile && part == "":
+		return "Say in the instructions that the result must be written to OKSTRA_RESULT, or set result = \"stdout\"."
+	}
+	return "Make the instructions ask for what is missing, on the way that the worker's prompt names under \"What you deliver\"."
+}
+
+func (e Ended) cannotStart() string {
+	switch {
+	case strings.Contains(e.Detail, "unset_env"):
+		return "Add the variable that its message names to the provider's unset_env, so that the CLI does not find itself inside another session."
+	case strings.Contains(e.Detail, "IS_SANDBOX"):
+		return "Run okstra as a user other than root, or put IS_SANDBOX = \"1\" into the provider's env where this machine is a sandbox."
+	}
+	return general[plan.ReasonCannotStart]
+}
+
+func signIn(kind, cli string) string {
+	switch kind {
 	case "claude":
 		return "Run claude once and use /login, or set ANTHROPIC_API_KEY, and see that the account can be charged."
 	case "codex":
@@ -48,8 +130,8 @@ func signIn(provider, cli string) string {
 	return fmt.Sprintf("Sign %s in as this user or set its key in the provider's env, and see that the account can be charged.", cli)
 }
 
-func trust(provider, cli string) string {
-	switch provider {
+func trust(kind, cli string) string {
+	switch kind {
 	case "codex":
 		return "Let codex trust the project folder, or add --skip-git-repo-check to the provider's args."
 	case "gemini":
@@ -63,10 +145,8 @@ var general = map[plan.Reason]string{
 	plan.ReasonWallLimit:           "Raise timeout.wall, or give the worker less to do.",
 	plan.ReasonIdleLimit:           "Look at the end of its log for what it waited for; raise timeout.idle if it was still working.",
 	plan.ReasonNotStarted:          "Run apply again; if it happens again, let okstra doctor look at the backend, or raise timeout.start.",
-	plan.ReasonCannotStart:         "Make the program of the provider's command and the worker's dir exist and be usable for this user.",
-	plan.ReasonExitNonzero:         "Read its last words with okstra logs --stderr, and run it by hand as okstra plan --explain shows it.",
+	plan.ReasonCannotStart:         "Settle what the detail names: the program of the provider's command and the worker's dir must exist and be usable for this user.",
 	plan.ReasonSignal:              "Look for what ended the process, such as a lack of memory, and run apply again.",
-	plan.ReasonNoResult:            "Say in the instructions that the result must be written to OKSTRA_RESULT, or set result = \"stdout\".",
 	plan.ReasonInvalidResult:       "Show the expected form in the instructions; okstra schema prints it.",
 	plan.ReasonSupervisorLost:      "Run apply again; the worker is started anew.",
 	plan.ReasonPaneLost:            "Run apply again, and leave the worker's pane open until the worker has ended.",

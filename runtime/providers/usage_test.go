@@ -60,3 +60,38 @@ func TestHint(t *testing.T) {
 		t.Error("the hint for auth does not depend on the provider")
 	}
 }
+
+// TestHintFits: a hint is one that this worker can follow.
+func TestHintFits(t *testing.T) {
+	for name, tc := range map[string]struct {
+		e       Ended
+		with    string
+		without string
+	}{
+		"claude's errors are in its stream":   {Ended{Reason: plan.ReasonProviderError, Provider: "claude"}, "with okstra logs, and", "--stderr"},
+		"also under another name":             {Ended{Reason: plan.ReasonExitNonzero, Provider: "house", Output: plan.OutputClaudeStream}, "with okstra logs, and", "--stderr"},
+		"gemini's are on both":                {Ended{Reason: plan.ReasonProviderError, Provider: "gemini"}, "--stderr", ""},
+		"a program's are on standard error":   {Ended{Reason: plan.ReasonExitNonzero, Provider: "check", Output: plan.OutputText}, "okstra logs --stderr", ""},
+		"another name signs in as its CLI":    {Ended{Reason: plan.ReasonAuth, Provider: "house", Output: plan.OutputCodexStream}, "codex login", ""},
+		"a final text that is missing":        {Ended{Reason: plan.ReasonNoResult, Result: plan.ResultStdout, Detail: "the output held no final text"}, "final message", "OKSTRA_RESULT"},
+		"a result file that is missing":       {Ended{Reason: plan.ReasonNoResult, Result: plan.ResultFile, Detail: "result was not written: /x"}, "OKSTRA_RESULT", ""},
+		"a part that is missing":              {Ended{Reason: plan.ReasonNoResult, Result: plan.ResultStdout, Detail: "emit was not written: /x"}, "=== okstra:emit ===", "OKSTRA_EMIT"},
+		"a declared part that is missing":     {Ended{Reason: plan.ReasonNoResult, Result: plan.ResultStdout, Detail: "out:patch was not written: /x"}, "=== okstra:patch ===", "OKSTRA"},
+		"nobody knows how it delivers":        {Ended{Reason: plan.ReasonNoResult, Detail: "result was not written: /x"}, "prompt", "OKSTRA_RESULT"},
+		"inside another session":              {Ended{Reason: plan.ReasonCannotStart, Detail: "it cannot be launched inside another" + cannotStart("session")}, "unset_env", "program"},
+		"as root":                             {Ended{Reason: plan.ReasonCannotStart, Detail: "cannot be used with root" + cannotStart("root")}, "IS_SANDBOX", "program"},
+		"a program that is missing":           {Ended{Reason: plan.ReasonCannotStart, Detail: "the program x does not exist"}, "program", "unset_env"},
+		"a surface of cmux that is not shown": {Ended{Reason: plan.ReasonNotStarted, Backend: "cmux"}, "Click", ""},
+		"a pane of tmux":                      {Ended{Reason: plan.ReasonNotStarted, Backend: "tmux"}, "timeout.start", "Click"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := HintFor(tc.e)
+			if !strings.Contains(h, tc.with) || tc.without != "" && strings.Contains(h, tc.without) {
+				t.Errorf("hint %q, want %q and not %q", h, tc.with, tc.without)
+			}
+			if !strings.HasSuffix(h, ".") || strings.Count(h, ". ") > 0 {
+				t.Errorf("hint %q is not one sentence", h)
+			}
+		})
+	}
+}
