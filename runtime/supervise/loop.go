@@ -152,6 +152,11 @@ func (w *worker) step(now time.Time) {
 		case !now.Before(w.wallEnds()):
 			w.reached(sidecar.LimitWall, w.super.rec.Limits.Wall, now)
 		case !w.reading.busy.Load() && !now.Before(w.idleEnds()):
+			if w.delivered(now) {
+				w.super.note("the program had delivered everything and said nothing more for %s; it was ended", w.super.rec.Limits.Idle)
+				w.end(causeDelivered, now)
+				return
+			}
 			w.reached(sidecar.LimitIdle, w.super.rec.Limits.Idle, now)
 		case w.finished() && w.unchanged(now) >= w.grace():
 			w.super.note("the program had said its last word and went on for %s; it was ended", w.grace())
@@ -323,6 +328,24 @@ func (w *worker) startDrain(now time.Time) {
 // finished reports whether the program has said its last word, by closing its
 // output or by the provider's final record.
 func (w *worker) finished() bool { return w.stdout.ended() || w.reading.final.Load() }
+
+// delivered reports whether a program that fell silent, with its output still
+// open, has left everything that it must deliver, and not just now. What it
+// hangs on is no loss then (contract section 4, step 6).
+func (w *worker) delivered(now time.Time) bool {
+	if w.super.rec.Result == plan.ResultStdout || w.super.rec.Output != plan.OutputText {
+		return false // it has not ended saying its result, or has a word for its end
+	}
+	if _, ok := w.delivery(); !ok {
+		return false
+	}
+	for _, c := range w.super.rec.CompletionPaths() {
+		if info, err := os.Lstat(c.Path); err == nil && now.Sub(info.ModTime()) < w.grace() {
+			return false
+		}
+	}
+	return true
+}
 
 // unchanged is for how long everything that the worker must deliver has been
 // there without a change.
