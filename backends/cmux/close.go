@@ -11,7 +11,8 @@ import (
 	"github.com/okstra/okstra/backends"
 )
 
-// errHarm: closing one surface took another with it. The batch ends there.
+// errHarm: closing one surface took another with it. This Backend closes no
+// more on that socket.
 var errHarm = errors.New("cmux closed more than it was asked to")
 
 // errForeign: the surface is not provably okstra's, or is the caller's own.
@@ -57,21 +58,13 @@ func (b *Backend) closeGroup(ctx context.Context, g group, handles []backends.Ha
 	defer unlock()
 	s := newSession(b.link(g.socket))
 	defer s.Close()
-	var harm error
 	for _, i := range g.index {
 		h := handles[i]
-		if harm != nil {
-			out[i].Err = closeError(h, fmt.Errorf("not tried, since %w", harm))
-			continue
-		}
 		err := valid(h)
 		if err == nil {
 			err = b.closeOne(ctx, s, h, self)
 		} else {
 			err = fmt.Errorf("%w: %w", errForeign, err)
-		}
-		if errors.Is(err, errHarm) {
-			harm = err
 		}
 		out[i] = backends.Closed{Err: closeError(h, err), Refused: errors.Is(err, errForeign)}
 	}
@@ -107,15 +100,34 @@ func (b *Backend) closeOne(ctx context.Context, s *session, h backends.Handle, s
 	default:
 		return fmt.Errorf("%w: nothing proves that it is okstra's", errForeign)
 	}
+	if harm := b.harmDone(h.Socket); harm != nil {
+		return fmt.Errorf("not tried, since %w", harm)
+	}
 	before, err := v.list(ctx, workspace)
 	if err != nil {
 		return err
 	}
 	p := b.process(h, true)
 	if err := b.closeListed(ctx, s, workspace, r.ID, before); err != nil {
+		if errors.Is(err, errHarm) {
+			b.remember(h.Socket, err)
+		}
 		return err
 	}
 	return b.finish(ctx, h, p)
+}
+
+// harmDone is what a close on this socket did that it should not have.
+func (b *Backend) harmDone(socket string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.harm[socket]
+}
+
+func (b *Backend) remember(socket string, harm error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.harm[socket] = harm
 }
 
 // finish waits for the process of a surface that is gone. What is kept for it

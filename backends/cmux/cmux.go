@@ -72,6 +72,7 @@ type Backend struct {
 
 	mu      sync.Mutex
 	missing map[string]time.Time // when it was first not listed, zero: it was closed here
+	harm    map[string]error     // by socket: a close took another surface with it
 }
 
 var (
@@ -95,6 +96,7 @@ func New(o Options) *Backend {
 		now:         o.Now,
 		mutating:    make(chan struct{}, 1),
 		missing:     map[string]time.Time{},
+		harm:        map[string]error{},
 	}
 	if b.getenv == nil {
 		panic("cmux: Options.Getenv is nil")

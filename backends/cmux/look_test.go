@@ -381,8 +381,8 @@ func TestCloseLostAnswer(t *testing.T) {
 	}
 }
 
-// One close takes the user's pane with it: it is said loudly, and the batch
-// ends there.
+// One close takes the user's pane with it: it is said loudly, and nothing more
+// is closed on that socket, in later calls too.
 func TestCloseThatKillsAnother(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, cmuxtest.Options{Version: "0.64.22", Faults: cmuxtest.Faults{CloseKillsOther: true}})
@@ -394,6 +394,15 @@ func TestCloseThatKillsAnother(t *testing.T) {
 	}
 	if got[1].Err == nil || w.calls("surface.close") != 1 {
 		t.Errorf("went on after the harm: %+v", got[1])
+	}
+	later := w.b.Close(w.context(), h[1:])
+	if later[0].Err == nil || !strings.Contains(later[0].Err.Error(), lead.ID) || w.calls("surface.close") != 1 {
+		t.Errorf("a later call went on after the harm: %+v", later[0])
+	}
+	// Another process knows nothing of it: a person has looked meanwhile.
+	w.b = w.backend(w.server.LeadEnv())
+	if again := w.b.Close(w.context(), h[1:]); w.calls("surface.close") != 2 {
+		t.Errorf("another process closed nothing: %+v", again[0])
 	}
 }
 
