@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -51,7 +53,7 @@ func (s *session) enlist(j *job, attempt, allowance int, notBefore *time.Time) *
 		Attempt: attempt, Allowance: allowance, Status: plan.StatusPlanned,
 		Digests:    record.DispatchDigests{Digests: w.Digests, Prompt: plan.DigestBytes([]byte(prompt))},
 		PromptPath: rel(a.Prompt()), StatusPath: rel(a.Status()), LaunchPath: rel(a.Launch()), ResultPath: rel(a.Result()),
-		Tag: tag(s.state, invocation), Limits: w.Limits, CreatedAt: s.env.Now(), RetryAfter: notBefore,
+		Tag: s.state.Tag(invocation), Limits: w.Limits, CreatedAt: s.env.Now(), RetryAfter: notBefore,
 	}
 	if w.Given != nil {
 		d.WorkerID, d.AssignmentRef, d.RoleExecutionRef, d.ParticipantRef = w.Key, "", "", ""
@@ -150,7 +152,11 @@ func (s *session) prepare(j *job, d *record.Dispatch) (*preparation, error) {
 	}
 	rec := s.launchRecord(j, d, a, argv)
 	for _, c := range rec.CompletionPaths() {
-		if exists(c.Path) {
+		switch _, err := os.Lstat(c.Path); {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return nil, fmt.Errorf("look at %s, which the attempt is to write: %w", relative(s.run.Root, c.Path), err)
+		default:
 			return nil, fmt.Errorf("%s exists before the attempt that is to write it; it belongs to %s", relative(s.run.Root, c.Path), s.owner(c.Path))
 		}
 	}

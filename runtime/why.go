@@ -35,11 +35,39 @@ func Why(_ context.Context, _ Env, sel Selector, name string) (*Explanation, err
 		ex.Attempts = append(ex.Attempts, workerStatus(run, one))
 	}
 	ex.Rule = ruleOf(d)
+	if d.Status == plan.StatusCompleted {
+		ex.Rule += movedSince(run, d)
+	}
 	if d.Reason != "" {
 		ex.Hint = hintFor(d)
 	}
 	gatherEvidence(run, d, ex)
 	return ex, nil
+}
+
+// movedSince tells what of a completed worker's files is not any more what it
+// was when that was settled.
+func movedSince(run paths.Run, d *record.Dispatch) string {
+	var moved []string
+	rec, err := launch.Read(absolute(run.Root, d.LaunchPath))
+	if err != nil {
+		return ""
+	}
+	for _, f := range sidecar.Gather(rec.At(run.Root), nil) {
+		for _, a := range d.Artifacts {
+			switch {
+			case a.Name != f.Name || a.Digest == f.Digest:
+			case !f.Exists:
+				moved = append(moved, f.Name+" was removed")
+			default:
+				moved = append(moved, f.Name+" was changed")
+			}
+		}
+	}
+	if len(moved) == 0 {
+		return ""
+	}
+	return " Since then " + strings.Join(moved, ", ") + "; okstra verify lists it."
 }
 
 // hintFor says what to do. Where a worker left a file unwritten it says which
