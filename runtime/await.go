@@ -175,7 +175,7 @@ func (s *session) readyBatch(r *plan.Round, name string, kind jobs.Kind, path st
 	if again {
 		return s.ready(r, teamCommand("dispatch", s.run, "--dispatch-kind", "retry", "--workers", strings.Join(keysOf(work), ",")))
 	}
-	if err := durable.WriteFile(path, jobs.Build(s.run, kind, planned), 0o600); err != nil {
+	if err := s.hand(r, path, jobs.Build(s.run, kind, planned)); err != nil {
 		return nil, err
 	}
 	args := []string{"--jobs-file", path}

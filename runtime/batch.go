@@ -24,6 +24,8 @@ type batch struct {
 	kind  jobs.Kind
 	work  batchWork
 	order []string // worker keys
+	// file is the jobs file that it was taken from, and digest what that held.
+	file, digest string
 }
 
 // batchOf decides what a dispatch is about and refuses what must not start. A
@@ -119,7 +121,7 @@ func (s *session) batchFromFile(o DispatchOptions) (*batch, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &batch{round: first.Round, name: first.Batch, kind: first.Kind, work: work}
+	b := &batch{round: first.Round, name: first.Batch, kind: first.Kind, work: work, file: o.JobsFile, digest: plan.DigestBytes(src)}
 	for _, j := range list {
 		b.order = append(b.order, j.Worker.Key)
 	}

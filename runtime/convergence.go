@@ -129,6 +129,7 @@ func (s *session) voidConvergence(r *plan.Round, why string) error {
 		if err := os.Rename(path, path+".void-"+token(4)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("set a void convergence aside: %w", err)
 		}
+		delete(rec.Files, relative(s.run.Root, path))
 	}
 	for _, d := range s.state.WorkerDispatches {
 		if begun && d.Round == r.Name && d.Superseded == "" {
@@ -278,7 +279,7 @@ func (s *session) judgeBatch(ctx context.Context, r *plan.Round, rp *converge.Ro
 		return err
 	}
 	s.enlistJudges(r, rp)
-	if err := s.writeJobs(s.run.ReverifyJobs(rp.Number), jobs.KindReverify(rp.Number), batch); err != nil {
+	if err := s.writeJobs(r, s.run.ReverifyJobs(rp.Number), jobs.KindReverify(rp.Number), batch); err != nil {
 		return err
 	}
 	if err := s.drive(ctx, batch, s.work, nil); err != nil {
@@ -374,7 +375,7 @@ func (s *session) convergenceResult(r *plan.Round) (string, int, int) {
 }
 
 // writeJobs writes the jobs file of a batch from what is enlisted in it.
-func (s *session) writeJobs(path string, kind jobs.Kind, batch string) error {
+func (s *session) writeJobs(r *plan.Round, path string, kind jobs.Kind, batch string) error {
 	var planned []jobs.Planned
 	for _, d := range s.state.InBatch(batch) {
 		j := s.work[d.WorkerKey]
@@ -388,5 +389,5 @@ func (s *session) writeJobs(path string, kind jobs.Kind, batch string) error {
 	if len(planned) == 0 || exists(path) {
 		return nil
 	}
-	return durable.WriteFile(path, jobs.Build(s.run, kind, planned), 0o600)
+	return s.hand(r, path, jobs.Build(s.run, kind, planned))
 }

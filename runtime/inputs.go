@@ -86,11 +86,32 @@ func (s *session) writeInputs(r *plan.Round, batch string) error {
 	if err != nil {
 		return err
 	}
-	path := s.run.InputsIndex(batch)
+	return s.hand(r, s.run.InputsIndex(batch), b)
+}
+
+// hand writes a file for the workers of a round or for the lead, and records
+// what it holds.
+func (s *session) hand(r *plan.Round, path string, b []byte) error {
 	if err := durable.MkdirAll(filepath.Dir(path)); err != nil {
 		return err
 	}
-	return durable.WriteFile(path, b, 0o600)
+	if err := durable.WriteFile(path, b, 0o600); err != nil {
+		return err
+	}
+	s.handed(r, path, plan.DigestBytes(b))
+	return nil
+}
+
+// handed records the digest of such a file.
+func (s *session) handed(r *plan.Round, path, digest string) {
+	rec := s.state.Round(r.Name)
+	if rec.Files == nil {
+		rec.Files = map[string]string{}
+	}
+	if name := relative(s.run.Root, path); rec.Files[name] != digest {
+		rec.Files[name] = digest
+		s.changed()
+	}
 }
 
 func (s *session) upstream(r *plan.Round, w *plan.Worker, d *record.Dispatch) Upstream {

@@ -319,7 +319,7 @@ func (s *session) runBatch(ctx context.Context, r *plan.Round, batch string) err
 		s.enlistFor(s.work[r.Workers[i].Key])
 	}
 	if r.Kind == plan.RoundReportWriter {
-		if err := s.writeJobs(s.run.ReportWriterJobs(), jobs.KindReportWriter, batch); err != nil {
+		if err := s.writeJobs(r, s.run.ReportWriterJobs(), jobs.KindReportWriter, batch); err != nil {
 			return err
 		}
 	}

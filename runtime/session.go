@@ -354,9 +354,3 @@ func token(n int) string {
 	}
 	return hex.EncodeToString(b)
 }
-
-// tag identifies one invocation to a backend: the run's lineage, and the
-// invocation as a digest, in the alphabet that every backend keeps.
-func tag(st *record.State, invocation string) string {
-	return st.Lineage + "." + plan.DigestBytes([]byte(invocation))[len("sha256:"):][:16]
-}

@@ -159,12 +159,8 @@ func (s *session) fail(d *record.Dispatch, reason plan.Reason, detail string) {
 func (s *session) end(d *record.Dispatch, status plan.Status, reason plan.Reason, detail string, retryAfter *plan.Duration) {
 	// Paths of the project are told as the project tells them.
 	d.Status, d.Reason, d.Detail = status, reason, strings.ReplaceAll(detail, s.run.Root+string(filepath.Separator), "")
-	message := fmt.Sprintf("%s is %s", d.ExecutionLabel, status)
-	if reason != "" {
-		message += " (" + string(reason) + ")"
-	}
 	s.note(lead.Event{TS: s.env.Now(), Type: lead.WorkerSettled, Phase: s.phaseOf(lead.WorkerSettled, d), Round: d.Round,
-		InvocationRef: d.InvocationRef, Message: message, Data: lead.SettledData(d)})
+		InvocationRef: d.InvocationRef, Message: lead.Settled(d.ExecutionLabel, string(status), string(reason)), Data: lead.SettledData(d)})
 	s.keepPane(d)
 	s.retry(d, retryAfter)
 }

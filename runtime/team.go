@@ -143,6 +143,9 @@ func (s *session) dispatchBatch(ctx context.Context, b *batch) error {
 	if err := s.beginBatch(b.round, b.name); err != nil {
 		return err
 	}
+	if rec := s.state.FindRound(b.round.Name); rec != nil && rec.Files[relative(s.run.Root, b.file)] != "" {
+		s.handed(b.round, b.file, b.digest) // the lead may have written its own in its place
+	}
 	for _, key := range b.order {
 		s.enlist(b.work[key], s.attemptFor(b, key), s.state.Allowance, nil)
 	}

@@ -13,16 +13,15 @@ import (
 	"github.com/okstra/okstra/runtime/verify"
 )
 
-// judged tells whether a status rests on a file: not on what a worker printed,
-// what processes told each other while they ran, or what only says which
-// workers to start.
+// judged tells whether a status rests on a file: not on what a worker printed, or
+// what processes told each other while they ran.
 func judged(name string) bool {
 	for _, end := range []string{".lock", ".log", ".go", ".launch.json", ".gitignore"} {
 		if strings.HasSuffix(name, end) {
 			return false
 		}
 	}
-	return !strings.HasPrefix(name, "inputs-") && !strings.Contains(name, "-jobs-")
+	return true
 }
 
 // disagreements verifies in this process what okstra verify does in its own.

@@ -2,6 +2,7 @@ package lead
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -121,6 +122,11 @@ func ModeOf(backend string) Mode {
 		}
 	}
 	panic("lead: no dispatch mode for backend " + backend)
+}
+
+// KnownBackend tells whether ModeOf knows a backend.
+func KnownBackend(backend string) bool {
+	return slices.ContainsFunc(modes, func(m mode) bool { return m.backend == backend })
 }
 
 // BackendOf is the inverse of ModeOf; it is empty for ModeRenderOnly and for

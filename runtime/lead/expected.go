@@ -50,7 +50,7 @@ func Expected(st *record.State, p *plan.Plan) []Event {
 			add(WorkerStarted, d.Round, d.InvocationRef, d.ExecutionLabel+" is running", label)
 		}
 		if d.Status.Terminal() {
-			add(WorkerSettled, d.Round, d.InvocationRef, fmt.Sprintf("%s is %s", d.ExecutionLabel, d.Status), SettledData(d))
+			add(WorkerSettled, d.Round, d.InvocationRef, Settled(d.ExecutionLabel, string(d.Status), string(d.Reason)), SettledData(d))
 		}
 	}
 	if st.EndedAt != nil {
@@ -66,6 +66,43 @@ func Beginning(round, batch string) string {
 		return "beginning round " + round
 	}
 	return "beginning " + batch
+}
+
+// Settled is the message of worker-settled.
+func Settled(label, status, reason string) string {
+	if reason == "" {
+		return label + " is " + status
+	}
+	return label + " is " + status + " (" + reason + ")"
+}
+
+// Wording is the message that an event of the engine has by its other fields
+// and the execution label of its worker, and false for a type whose messages
+// differ. ended is how the run ended.
+func (e Event) Wording(run, label, ended string) (string, bool) {
+	switch e.Type {
+	case RunCreated:
+		return "starting " + run, true
+	case RunResumed:
+		return "taking up " + run, true
+	case WorkerDispatch:
+		return "dispatching " + label, true
+	case WorkerStarted:
+		return label + " is running", true
+	case WorkerSettled:
+		return Settled(label, e.Text(DataStatus), e.Text(DataReason)), true
+	case GateApproved:
+		return "the gate of round " + e.Round + " was approved", true
+	case GateDenied:
+		return "the gate of round " + e.Round + " was denied", true
+	case RunEnded:
+		return "the run is finished: " + ended, true
+	case RunStopped:
+		return "the run was stopped", true
+	case BudgetExhausted:
+		return "the budget allows no further start", true
+	}
+	return "", false
 }
 
 // SettledData is what a worker-settled event carries.

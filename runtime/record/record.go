@@ -49,6 +49,9 @@ type Round struct {
 	BegunAt     *time.Time         `json:"begunAt,omitempty"`
 	Approval    *Approval          `json:"approval,omitempty"`
 	Result      string             `json:"result,omitempty"` // met, unmet
+	// Files are the digests of what okstra wrote for the round's workers and for
+	// the lead (inputs indexes, jobs files), by path relative to the project root.
+	Files map[string]string `json:"files,omitempty"`
 }
 
 // ConvergenceRound names one persisted round plan; membership never changes

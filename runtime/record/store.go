@@ -156,6 +156,12 @@ func (s *State) Latest(workerKey string) *Dispatch {
 	return nil
 }
 
+// Tag identifies one invocation to a backend: the run's lineage, and the
+// invocation as a digest, in the alphabet that every backend keeps.
+func (s *State) Tag(invocation string) string {
+	return s.Lineage + "." + plan.DigestBytes([]byte(invocation))[len("sha256:"):][:16]
+}
+
 // Outcome returns how the newest dispatch of a worker key stands, and false
 // where nothing that counts is recorded of it.
 func (s *State) Outcome(workerKey string) (plan.Status, plan.Reason, bool) {

@@ -82,7 +82,7 @@ func (v *verifier) launchRecord(d *record.Dispatch) *launch.Record {
 		}
 		return nil
 	}
-	v.roots[ref] = rec.ProjectRoot
+	v.roots[ref], v.backends[ref] = rec.ProjectRoot, rec.Backend
 	rec = rec.At(v.run.Root)
 	for _, o := range rec.Outputs {
 		v.owned[o.Path] = true

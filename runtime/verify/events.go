@@ -3,6 +3,7 @@ package verify
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/runtime/lead"
@@ -29,10 +30,18 @@ func (v *verifier) events() {
 		v.add(subject, "event "+string(e.Type), "expected"+about(e), "missing")
 	}
 	last := map[string]lead.Event{}
+	var before lead.Event // the engine's event before
 	for _, e := range events {
 		where := fmt.Sprintf("%s#%d", log, e.Seq)
 		if e.Serial > v.state.Serial {
 			v.add(where, "serial", strconv.FormatInt(v.state.Serial, 10)+" is the state's", strconv.FormatInt(e.Serial, 10))
+		}
+		if e.Serial > 0 {
+			if e.TS.Add(clockSlack).Before(before.TS) {
+				v.add(where, "ts", "not before "+before.TS.Format(time.RFC3339Nano), e.TS.Format(time.RFC3339Nano))
+			}
+			before = e
+			v.wording(where, e)
 		}
 		if e.InvocationRef == "" {
 			continue
@@ -51,6 +60,24 @@ func (v *verifier) events() {
 		}
 		said := status(plan.Status(e.Text(lead.DataStatus)), plan.Reason(e.Text(lead.DataReason)))
 		v.compare(d.InvocationRef, "event worker-settled", status(d.Status, d.Reason), said)
+	}
+}
+
+// clockSlack is how far a clock that was set may go back between two events.
+const clockSlack = time.Minute
+
+// wording holds the message of an event of the engine against its other fields.
+func (v *verifier) wording(where string, e lead.Event) {
+	label := ""
+	if e.InvocationRef != "" {
+		d := v.state.Invocation(e.InvocationRef)
+		if d == nil {
+			return // said already
+		}
+		label = d.ExecutionLabel
+	}
+	if want, known := e.Wording(v.run.Ref(), label, v.state.Ended); known {
+		v.compare(where, "message", want, e.Message)
 	}
 }
 

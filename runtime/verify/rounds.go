@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 
@@ -39,6 +40,7 @@ func (v *verifier) rounds() {
 			v.compare("round "+r.Name, "result", rec.Result, v.result(r))
 		}
 		v.roundPlans(rec)
+		v.handed(rec)
 	}
 	v.ended(allMet)
 	v.report()
@@ -73,6 +75,20 @@ func (v *verifier) barred(r *plan.Round) bool {
 		}
 	}
 	return v.skipped(r)
+}
+
+// handed holds the files that workers and lead were given against what the
+// record says of them.
+func (v *verifier) handed(rec *record.Round) {
+	for _, path := range slices.Sorted(maps.Keys(rec.Files)) {
+		found := ""
+		if raw, err := os.ReadFile(v.abs(path)); err != nil {
+			found = problem(err)
+		} else {
+			found = plan.DigestBytes(raw)
+		}
+		v.compare(path, "file of round "+rec.Name, rec.Files[path], found)
+	}
 }
 
 // roundPlans holds the round plans that the record fixes against the files.

@@ -59,8 +59,14 @@ func (d Disagreement) String() string {
 // Verify derives a run again. The error is set where the run cannot be read at
 // all: no team-state, or one that does not parse.
 func Verify(run paths.Run, rules Rules) (*Report, error) {
-	v := &verifier{run: run, rules: rules, seen: map[string]bool{}, owned: map[string]bool{}, roots: map[string]string{}, out: &Report{Run: run.Ref(), Disagreements: []Disagreement{}}}
+	v := &verifier{run: run, rules: rules, seen: map[string]bool{}, owned: map[string]bool{}, roots: map[string]string{}, backends: map[string]string{}, out: &Report{Run: run.Ref(), Disagreements: []Disagreement{}}}
 	raw, err := os.ReadFile(run.TeamState())
+	if errors.Is(err, fs.ErrNotExist) && exists(run.Manifest()) {
+		// Without the record nothing can be held against the facts, but that it is
+		// gone is one.
+		v.add(v.rel(run.TeamState()), "record", "a run whose manifest lies there", "missing")
+		return v.out, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("verify %s: %w", run.Ref(), err)
 	}
@@ -74,10 +80,13 @@ func Verify(run paths.Run, rules Rules) (*Report, error) {
 		v.add(v.rel(run.TeamState()), "run", v.state.Run, run.Ref())
 	}
 	v.loadPlan()
-	v.manifest()
+	m := v.manifest()
 	v.conv = v.convergence()
 	for _, d := range v.state.WorkerDispatches {
 		v.dispatch(d)
+	}
+	if m != nil {
+		v.head(m)
 	}
 	v.projection()
 	v.strays()
@@ -99,6 +108,8 @@ type verifier struct {
 	seen  map[string]bool   // invocationRefs
 	owned map[string]bool   // files that some invocation accounts for, absolute
 	roots map[string]string // where the project lay when an invocation was launched
+	// backends that showed an invocation, by its launch record
+	backends map[string]string
 }
 
 func (v *verifier) add(subject, fact, recorded, found string) {
@@ -170,28 +181,29 @@ func (v *verifier) loadPlan() {
 	v.plan = p
 }
 
-// manifest holds the run manifest against the plan that it was made from.
-func (v *verifier) manifest() {
+// manifest holds the run manifest against the plan that it was made from. It is
+// nil where it cannot be read.
+func (v *verifier) manifest() *lead.Manifest {
 	subject := v.rel(v.run.Manifest())
 	m, err := lead.ReadManifest(v.run.Manifest())
 	if err != nil {
 		v.add(subject, "manifest", "a run manifest", problem(err))
-		return
+		return nil
 	}
 	if m.Identity() == 1 {
-		return
+		return m
 	}
 	v.compare(subject, "run", m.Run, v.run.Ref())
 	v.compare(subject, "runName", m.RunName, v.state.RunName)
 	raw, err := os.ReadFile(v.abs(m.PlanPath))
 	if err != nil {
 		v.add(subject, "planPath", m.PlanPath, problem(err))
-		return
+		return m
 	}
 	p := new(plan.Plan)
 	if err := json.Unmarshal(raw, p); err != nil {
 		v.add(v.rel(v.abs(m.PlanPath)), "plan", "a plan", err.Error())
-		return
+		return m
 	}
 	want := lead.NewManifest(v.run, p, v.abs(m.PlanPath), lead.BackendOf(m.LeadAdapter.DispatchMode), m.LeadRuntime)
 	// The root is where the project lay when the run was made; it may have moved.
@@ -199,6 +211,12 @@ func (v *verifier) manifest() {
 	if text(m) != text(want) {
 		v.add(subject, "manifest", plan.Digest(m), "its plan gives "+plan.Digest(want))
 	}
+	return m
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // projection holds the lead's view in team-state against the dispatches.

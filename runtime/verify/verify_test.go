@@ -110,7 +110,7 @@ func (f *fixture) ran(round int, w *plan.Worker, batch, kind string, files map[s
 	ref := paths.InvocationRef(w.AssignmentRef, batch, 1)
 	rec := &launch.Record{
 		SchemaVersion: launch.SchemaVersion, Run: f.run.Ref(), ProjectRoot: f.run.Root, InvocationRef: ref, WorkerKey: w.Key, Batch: batch, DispatchKind: kind,
-		Attempt: 1, Role: w.Role, Access: w.Access, Label: w.Label, Provider: w.Provider, Tag: "t." + w.Key, Backend: "process",
+		Attempt: 1, Role: w.Role, Access: w.Access, Label: w.Label, Provider: w.Provider, Tag: f.state.Tag(ref), Backend: "process",
 		Program: "/bin/true", Argv: []string{"true"}, Dir: f.run.Root, Stdin: launch.StdinNone, Result: plan.ResultFile, Output: plan.OutputText,
 		Emits: w.Emits, Report: a.Report, Limits: plan.DefaultLimits(),
 		Paths: launch.Paths{Prompt: a.Prompt(), Status: a.Status(), Lock: a.Lock(), Go: a.Go(), Env: a.Env(), Log: a.Log(), ErrLog: a.ErrLog(),
@@ -178,6 +178,17 @@ func (f *fixture) analysis() {
 		f.ran(0, &f.plan.Rounds[0].Workers[i], "analysis", "initial", map[string]string{"result": "# found", "emit": findingsOf}, nil)
 	}
 	f.round("analysis", "analysis")
+	f.hand("analysis", f.run.InputsIndex("analysis"))
+}
+
+// hand writes a file for workers or lead.
+func (f *fixture) hand(round, path string) {
+	f.write(path, []byte(`{"format":"x"}`))
+	r := f.state.Round(round)
+	if r.Files == nil {
+		r.Files = map[string]string{}
+	}
+	r.Files[f.rel(path)] = plan.DigestBytes([]byte(`{"format":"x"}`))
 }
 
 func (f *fixture) cross() *converge.State {
@@ -186,6 +197,7 @@ func (f *fixture) cross() *converge.State {
 	must(f.t, err)
 	s := converge.Start(in)
 	rec := f.round("cross", "")
+	f.hand("cross", f.run.ReverifyJobs(1))
 	for p := s.Next(); p != nil; p = s.Next() {
 		batch := paths.ReverifyBatch(p.Number)
 		f.write(f.run.RoundPlan(p.Number), converge.Encode(p))
@@ -371,6 +383,16 @@ func TestDisagreements(t *testing.T) {
 		{"no final report", func(f *fixture) { must(t, os.Remove(f.run.FinalReport())) }, []string{"final report: recorded the round report is met, found missing"}},
 		{"the end", func(f *fixture) { f.state.Ended = "rejected"; f.save() }, []string{"ended: recorded rejected, found completed"}},
 		{"the lead's view", func(f *fixture) { replace(t, f.run.TeamState(), `"status":"completed"`, `"status":"timeout"`) }, []string{"workers[]"}},
+		{"the lead runtime", func(f *fixture) { f.state.LeadRuntime = "codex"; f.save() }, []string{"leadRuntime: recorded codex, found external"}},
+		{"the dispatch mode", func(f *fixture) { f.state.DispatchMode = "tmux-pane"; f.save() }, []string{"dispatchMode: recorded tmux-pane, found cli-wrapper"}},
+		{"mixed, though nothing was moved", func(f *fixture) { f.state.DispatchMode = "mixed"; f.save() }, []string{"dispatchMode: recorded mixed, found cli-wrapper"}},
+		{"the dispatch mode of a record", func(f *fixture) { ada(f).DispatchMode = "cmux-pane"; f.save() }, []string{adaRef + ": dispatchMode: recorded cmux-pane, found cli-wrapper"}},
+		{"the lineage", func(f *fixture) { f.state.Lineage = "other"; f.save() }, []string{"lineage: recorded other, found l in the tag of " + adaRef}},
+		{"an event's message", func(f *fixture) { replace(t, f.run.Events(), "is completed", "is very good") }, []string{"message: recorded"}},
+		{"an event's time", func(f *fixture) { replace(t, f.run.Events(), `"ts":"2026-11-30T`, `"ts":"2027-11-30T`) }, []string{"ts: recorded not before 2027-11-30T"}},
+		{"an inputs index", func(f *fixture) { flip(t, f.run.InputsIndex("analysis")) }, []string{"state/inputs-analysis-final-verification-001.json: file of round analysis"}},
+		{"a jobs file removed", func(f *fixture) { must(t, os.Remove(f.run.ReverifyJobs(1))) }, []string{"file of round cross: recorded sha256:", "found missing"}},
+		{"the whole record", func(f *fixture) { must(t, os.Remove(f.run.TeamState())) }, []string{"team-state-final-verification-001.json: record", "found missing"}},
 		{"an unknown status", func(f *fixture) { ada(f).Status = "fine"; f.save() }, []string{"schema: recorded a team-state"}},
 	}
 	for _, tt := range tests {
