@@ -42,7 +42,10 @@ func Completed(s *Status, found []Found, overlapped []string) (plan.Status, plan
 		return plan.StatusRunning, plan.ReasonNone, fmt.Sprintf("the sidecar is at stage %q", s.Stage)
 	}
 	status, reason, detail := s.ended(found)
-	if c := s.Changed; c != nil && len(c.Paths) > 0 && len(c.Suspects) == 0 && len(overlapped) == 0 {
+	// Whoever ended a worker from outside was at work then, and may be who
+	// changed the tree.
+	interfered := reason == plan.ReasonCancelled || reason == plan.ReasonPaneLost
+	if c := s.Changed; c != nil && len(c.Paths) > 0 && len(c.Suspects) == 0 && len(overlapped) == 0 && !interfered {
 		changed := "changed while it ran alone, without write access: " + list(c.Paths)
 		if status != plan.StatusCompleted {
 			changed += fmt.Sprintf(" (by itself it would be %s/%s: %s)", status, reason, detail)
@@ -68,7 +71,13 @@ func (s *Status) ended(found []Found) (plan.Status, plan.Reason, string) {
 	}
 	if s.Reason != plan.ReasonNone {
 		detail := s.Detail
-		if detail == "" && *s.ExitCode != 0 {
+		switch {
+		case detail != "":
+		case s.Reason == plan.ReasonCancelled:
+			detail = "it was asked to end"
+		case s.Reason == plan.ReasonPaneLost:
+			detail = "its pane was closed while it ran"
+		case *s.ExitCode != 0:
 			detail = fmt.Sprintf("the worker ended with exit code %d", *s.ExitCode)
 		}
 		return because(s.Reason, detail)

@@ -177,6 +177,8 @@ func TestCompleted(t *testing.T) {
 		{"wrote outside", at(StageFinish, taken, changed), []Found{result}, nil, "contract-violated/wrote-outside"},
 		{"wrote outside and timed out", at(StageTimeout, changed), nil, nil, "contract-violated/wrote-outside"},
 		{"somebody else may have written", at(StageFinish, taken, changed), []Found{result}, []string{"r.d.b"}, "completed/"},
+		{"changed, and ended from outside", at(StageFinish, taken, changed, func(s *Status) { s.Reason = plan.ReasonCancelled }), []Found{result}, nil, "error/cancelled"},
+		{"changed, and its pane closed", at(StageFinish, taken, changed, func(s *Status) { s.Reason = plan.ReasonPaneLost }), []Found{result}, nil, "error/pane-lost"},
 		{"suspects", at(StageFinish, taken, changed, func(s *Status) { s.Changed.Suspects = []string{"r.d.b"} }), []Found{result}, nil, "completed/"},
 	}
 	for _, tt := range tests {
