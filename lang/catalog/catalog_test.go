@@ -257,6 +257,33 @@ func TestProviders(t *testing.T) {
 	}
 }
 
+// TestPromptMayFollow: the prompt is the last argument where a definition says
+// so, and must not become a value of the option before it.
+func TestPromptMayFollow(t *testing.T) {
+	several := []string{"--add-dir", "--disallowedTools", "--allowed-tools", "--include-directories"}
+	for name, p := range blocks(t)["provider"] {
+		if name == "command" {
+			continue
+		}
+		command := list(t, p, "command")
+		if slices.Contains(command, "-") {
+			t.Errorf("%s: the command says that the prompt comes through standard input", name)
+		}
+		for _, access := range p.Blocks {
+			args := append(slices.Clone(command), list(t, access.Body, "args")...)
+			last := ""
+			for _, a := range args {
+				if strings.HasPrefix(a, "--") {
+					last = a
+				}
+			}
+			if name != "codex" && slices.Contains(several, last) { // codex takes one value for each
+				t.Errorf("%s, access %s: %s is the last option, and takes what follows", name, access.Labels[0], last)
+			}
+		}
+	}
+}
+
 func TestFormatted(t *testing.T) {
 	src, _ := catalog.Source()
 	if got := hclwrite.Format(src); string(got) != string(src) {

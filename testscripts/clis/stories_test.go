@@ -326,7 +326,7 @@ override provider "claude" {
   command = ["claude", "-p", "--output-format", "stream-json", "--verbose", "--model", "story-text"]
 }
 override provider "codex" {
-  command = ["codex", "exec", "--json", "--skip-git-repo-check", "-", "--model", "story-text"]
+  command = ["codex", "exec", "--json", "--skip-git-repo-check", "--model", "story-text"]
 }
 override provider "gemini" {
   command = ["gemini", "--output-format", "stream-json", "--skip-trust", "--model", "story-text"]
