@@ -218,8 +218,12 @@ func (d *differ) worker(r *Round, w *Worker, rec RecordedRound, upstream string)
 	old, known := d.rec.Workers[w.Key]
 	if d.plan.Difference.Finished {
 		a.Action, a.Attempt, a.Status = ActionDone, 0, old.Status
-		if old.Status == StatusCompleted {
+		switch old.Status {
+		case StatusCompleted:
 			a.Why = d.programNote(w)
+		case "":
+		default:
+			a.Why = "kept as " + string(old.Status) + "/" + string(old.Reason)
 		}
 		return a
 	}
