@@ -288,7 +288,6 @@ func (v *View) Outcome(o *runtime.Outcome, status *runtime.RunStatus, now time.T
 	if filepath.IsAbs(o.Waiting) { // anything else the summary has said
 		out = append(out, sc.folds(line{{warn, "Waits for " + o.Waiting}})...)
 	}
-	out = append(out, choiceLines(o, sc)...)
 	if o.Attach != "" {
 		out = append(out, plainLine("To see the panes: "+o.Attach))
 	}
@@ -303,16 +302,6 @@ func (v *View) Outcome(o *runtime.Outcome, status *runtime.RunStatus, now time.T
 		out = append(out, plainLine("To close the panes: "+o.Cleanup))
 	}
 	return v.Out.print(out...)
-}
-
-// choiceLines tells what can be answered where a run waits at a gate with
-// choices; the next command shows one of the answers.
-func choiceLines(o *runtime.Outcome, sc screen) []line {
-	r := WaitingRound(o.Plan, o.Waiting)
-	if r == nil || len(r.Gate.Choices) == 0 {
-		return nil
-	}
-	return sc.folds(plainLine("Choices: " + strings.Join(r.Gate.Choices, ", ") + "; or --deny, which ends the run."))
 }
 
 // WaitingRound is the round at whose gate a run stands that waits for this, nil

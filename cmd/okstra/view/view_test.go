@@ -224,7 +224,7 @@ func TestRun(t *testing.T) {
 	each(t, "outcome", func(v *View) error {
 		return v.Outcome(&runtime.Outcome{
 			Run:     paths.Run{Root: "/project", Task: plan.Task{Project: "shop", Group: "auth", ID: "A-1"}, TaskType: "final-verification", Seq: 2},
-			RunName: "review", Exit: 4, Summary: "2 of 3 workers completed.", Waiting: "approval of round report", Plan: testPlan(), State: testRecord(),
+			RunName: "review", Exit: 4, Summary: "2 of 3 workers completed.", Waiting: "approval of round report", State: testRecord(),
 			Next: []string{"okstra approve review report", "okstra apply review"}, Attach: "tmux -S /tmp/s attach", Cleanup: "okstra teardown review",
 		}, testStatus(), now)
 	})
