@@ -61,7 +61,7 @@ func (d Disagreement) String() string {
 func Verify(run paths.Run, rules Rules) (*Report, error) {
 	v := &verifier{run: run, rules: rules, seen: map[string]bool{}, owned: map[string]bool{}, roots: map[string]string{}, backends: map[string]string{}, out: &Report{Run: run.Ref(), Disagreements: []Disagreement{}}}
 	raw, err := os.ReadFile(run.TeamState())
-	if errors.Is(err, fs.ErrNotExist) && exists(run.Manifest()) {
+	if errors.Is(err, fs.ErrNotExist) && exists(run.Manifest()) && exists(run.Events()) {
 		// Without the record nothing can be held against the facts, but that it is
 		// gone is one.
 		v.add(v.rel(run.TeamState()), "record", "a run whose manifest lies there", "missing")

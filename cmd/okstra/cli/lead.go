@@ -317,7 +317,7 @@ func verifyCommand() *command {
 				if err != nil {
 					return err
 				}
-				run, err := runtime.Find(sel)
+				run, err := runtime.FindToVerify(sel)
 				if err != nil {
 					return err
 				}
