@@ -215,8 +215,13 @@ func (s *session) retryBatch(r *plan.Round, w *plan.Worker) (string, error) {
 	last := s.state.Latest(w.Key)
 	reverify := r.Kind == plan.RoundReverify
 	open := s.openReverify(r)
+	// A batch that was dispatched before and set aside with its re-verification is
+	// dispatched again as a retry.
+	anew := slices.ContainsFunc(s.state.WorkerDispatches, func(d *record.Dispatch) bool {
+		return d.Round == r.Name && d.Superseded != "" && (last == nil || d.Batch == open)
+	})
 	switch {
-	case reverify && open != "" && (last == nil || last.Batch != open) && s.begunAnew(open):
+	case reverify && open != "" && (last == nil || last.Batch != open) && anew:
 		return open, nil // what it said there before was set aside with its whole re-verification
 	case reverify && last == nil && open == "":
 		return "", s.withoutRoundPlan(r)
@@ -230,11 +235,6 @@ func (s *session) retryBatch(r *plan.Round, w *plan.Worker) (string, error) {
 		return "", &Refusal{What: fmt.Sprintf("%s failed in %s, on which %s was built", w.Key, last.Batch, open), Remedy: "go on without it: " + teamCommand("await", s.run)}
 	}
 	return last.Batch, nil
-}
-
-// begunAnew tells whether a batch was dispatched before and set aside.
-func (s *session) begunAnew(batch string) bool {
-	return slices.ContainsFunc(s.state.WorkerDispatches, func(d *record.Dispatch) bool { return d.Batch == batch && d.Superseded != "" })
 }
 
 // openReverify is the batch of the convergence round that was planned last.
