@@ -168,7 +168,7 @@ func (c *claude) system(raw []byte) []Shown {
 		}
 		c.began = true
 		return []Shown{{ShownInfo, fmt.Sprintf("claude session %s, model %s, permission mode %s",
-			clip(oneLine(string(r.Session)), 60), clip(oneLine(string(r.Model)), 60), clip(oneLine(string(r.Mode)), 40))}}
+			clipBytes(oneLine(string(r.Session)), 8), clip(oneLine(string(r.Model)), 60), clip(oneLine(string(r.Mode)), 40))}}
 	case "api_retry":
 		c.trying = fatal(int(r.Status), string(r.Error))
 		if c.trying.Reason == plan.ReasonRateLimited || c.trying.Reason == plan.ReasonOverloaded {

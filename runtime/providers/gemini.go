@@ -61,7 +61,7 @@ func (g *gemini) record(kind string, raw []byte) []Shown {
 		decode(raw, &r)
 		g.began = true
 		shown = append(shown, Shown{ShownInfo, fmt.Sprintf("gemini session %s, model %s",
-			clip(oneLine(string(r.Session)), 60), clip(oneLine(string(r.Model)), 60))})
+			clipBytes(oneLine(string(r.Session)), 8), clip(oneLine(string(r.Model)), 60))})
 	case "tool_use":
 		var r struct {
 			Name  string          `json:"tool_name"`

@@ -97,17 +97,21 @@ func TestTokensOnce(t *testing.T) {
 
 // TestChatter: what a CLI says at every start is one line.
 func TestChatter(t *testing.T) {
-	const folded = "[what the CLI says at every start is left out; its standard error has it]"
+	const folded = "[the CLI warns of its own set-up: okstra logs --stderr]"
 	lines := []string{
 		"Warning: True color (24-bit) support not detected.", "YOLO mode is enabled. All tool calls will be automatically approved.",
 		"[STARTUP] Phase 'cleanup_ops' was started but never ended.", "Attempt 1 failed: Too many requests.\x1b[2J", "Ripgrep is not available. Falling back to GrepTool.",
 	}
 	for format, want := range map[plan.OutputFormat][]string{
 		plan.OutputGeminiStream: {folded, "Attempt 1 failed: Too many requests."},
+		plan.OutputCodexStream:  {lines[0], lines[1], lines[2], "Attempt 1 failed: Too many requests.", lines[4]},
 		plan.OutputText:         {lines[0], lines[1], lines[2], "Attempt 1 failed: Too many requests.", lines[4]},
 	} {
 		e := NewErrors(format)
 		var got []string
+		if format == plan.OutputCodexStream {
+			got = texts(e.Line([]byte("Reading prompt from stdin...")))
+		}
 		for _, line := range lines {
 			got = append(got, texts(e.Line([]byte(line)))...)
 		}

@@ -360,7 +360,7 @@ func (s *supervisor) trailer() {
 		s.screen.message("okstra: " + st.Detail)
 	}
 	// The log's path is longer than a pane is wide.
-	s.screen.message(fmt.Sprintf("okstra: its log: okstra logs %s %s", s.rec.Run, s.rec.WorkerKey))
+	s.screen.message(fmt.Sprintf("log: okstra logs %s %s", s.rec.Run, s.rec.WorkerKey))
 }
 
 func present(path string) bool {
