@@ -35,6 +35,14 @@ func LeadEvent(env Env, run paths.Run, e lead.Event) (lead.Event, error) {
 		}
 		e.Round = d.Round
 	}
+	if e.Phase == "" {
+		// It belongs to where the run is.
+		events, err := lead.Read(run.Events())
+		if err != nil {
+			return e, err
+		}
+		e.Phase = lead.PhaseNow(events)
+	}
 	e.TS = env.Now()
 	return e, lead.Append(run, e)
 }

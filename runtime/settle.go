@@ -73,8 +73,23 @@ func (s *session) conclude(d *record.Dispatch, e evidence) {
 	}
 	d.Suspects = overlapped
 	status, reason, detail := sidecar.Completed(st, e.found, overlapped)
+	if status == plan.StatusCompleted && len(overlapped) > 0 {
+		// Nobody can say who it was, so that the status stays; but it is said.
+		detail = fmt.Sprintf("the tree changed while it ran (%s), by it or by %s", plan.Some(st.Changed.Paths), plan.Some(withoutRun(s.run, overlapped)))
+		s.note(lead.Event{TS: s.env.Now(), Type: lead.Note, Phase: s.phaseOf(lead.WorkerSettled, d), Round: d.Round, InvocationRef: d.InvocationRef,
+			Message: d.ExecutionLabel + " has read access, and " + detail})
+	}
 	s.end(d, status, reason, detail, st.RetryAfter)
 	crash.Point("runner.settled")
+}
+
+// withoutRun shortens the names of workers of a run to their keys.
+func withoutRun(run paths.Run, workers []string) []string {
+	out := make([]string, len(workers))
+	for i, w := range workers {
+		out[i] = strings.TrimPrefix(w, run.Ref()+" ")
+	}
+	return out
 }
 
 // started records that a worker ran, once; a quick one may have ended before

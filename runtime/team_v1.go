@@ -250,12 +250,13 @@ func (s *session) wrapUpV1() (*Outcome, error) {
 	if len(s.state.WorkerDispatches) == 0 {
 		return s.outcome(0, "Nothing was dispatched yet.", teamCommand("dispatch", s.run)), nil
 	}
-	if failed := s.failed(); failed != "" {
-		return s.outcome(3, "Everything that was dispatched has ended. Not completed: "+failed+"."), nil
-	}
 	var next []string
 	if len(s.openV1()) > 0 {
 		next = append(next, teamCommand("dispatch", s.run))
+	}
+	if failed := s.failed(); failed != "" {
+		return s.outcome(3, fmt.Sprintf("Everything that was dispatched has ended. Not completed: %s. To try one again, write a jobs file of kind retry with a prompt and a result path of its own, and dispatch that.", failed),
+			append(append(s.whyCommands(), "okstra schema jobs"), next...)...), nil
 	}
 	return s.outcome(0, "Everything that was dispatched has ended.", next...), nil
 }

@@ -126,6 +126,16 @@ func ValidPhase(p Phase) bool {
 	return false
 }
 
+// PhaseNow is the phase that a log has come to, the first where it is empty.
+func PhaseNow(events []Event) Phase {
+	for i := len(events) - 1; i >= 0; i-- {
+		if events[i].Phase != "" {
+			return events[i].Phase
+		}
+	}
+	return PhaseIntake
+}
+
 // PhaseOf is the phase that an event of the engine belongs to: kind is that of
 // the round it is about, empty where it is about the run.
 func PhaseOf(t EventType, kind plan.RoundKind) Phase {
