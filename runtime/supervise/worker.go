@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"sync/atomic"
@@ -178,13 +179,23 @@ func (w *worker) readErrors() {
 	w.nudge()
 }
 
-// show puts a line on the screen. Paths of the project are told from its root:
-// a pane is narrow.
+// show puts a line on the screen.
 func (w *worker) show(l providers.Shown) {
 	if l.Kind == providers.ShownTool {
-		l.Text = strings.ReplaceAll(l.Text, w.super.rec.ProjectRoot+"/", "")
+		l.Text = nearer(l.Text, w.super.rec)
 	}
 	w.super.screen.show(l)
+}
+
+// nearer tells the paths of a tool call from the run's folder, else from the
+// project's root: a pane is narrow.
+func nearer(text string, rec *launch.Record) string {
+	run := filepath.Dir(filepath.Dir(rec.Paths.Inputs)) // inputs are in its folder "state"
+	if rel, err := filepath.Rel(rec.ProjectRoot, run); err == nil && filepath.IsLocal(rel) && rel != "." {
+		text = strings.ReplaceAll(text, run+"/", "…/")
+		text = strings.ReplaceAll(text, rel+"/", "…/")
+	}
+	return strings.ReplaceAll(text, rec.ProjectRoot+"/", "")
 }
 
 // lastErrors is what came on standard error between the last of standard output
