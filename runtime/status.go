@@ -102,6 +102,11 @@ func statusOf(run paths.Run, st *record.State) (*RunStatus, error) {
 		for j := range r.Workers {
 			w := &r.Workers[j]
 			d := latest[w.Key]
+			if d == nil && r.Kind == plan.RoundReverify && rec != nil && rec.Result == "met" {
+				rs.Total-- // require is held against those that were asked
+				out.Workers = append(out.Workers, WorkerStatus{WorkerKey: w.Key, Label: w.Label, Round: r.Name, Status: plan.StatusNotRun, Reason: plan.ReasonNotNeeded, Detail: "it had nothing to judge"})
+				continue
+			}
 			if d == nil {
 				out.Workers = append(out.Workers, WorkerStatus{WorkerKey: w.Key, Label: w.Label, Round: r.Name, Status: plan.StatusPlanned})
 				continue
@@ -127,7 +132,20 @@ func statusOf(run paths.Run, st *record.State) (*RunStatus, error) {
 		}
 		out.Rounds = append(out.Rounds, rs)
 	}
+	if out.Waiting == "" && st.Ended == "" {
+		out.Waiting = blocked(run, p, st)
+	}
 	return out, nil
+}
+
+// blocked says who blocks the work of an unfinished run, empty where nobody
+// does. A verdict that cannot be read blocks nothing; verify tells of it.
+func blocked(run paths.Run, p *plan.Plan, st *record.State) string {
+	s := &session{run: run, state: st, plan: p}
+	if s.weighAll() != nil || s.rejected == "" {
+		return ""
+	}
+	return "the end of the run, with a report at most: " + s.rejected
 }
 
 // answerOf fills in how the gate of a round was answered: as recorded, or as

@@ -15,7 +15,12 @@ func ReportOf(run paths.Run, p *plan.Plan, st *record.State, narrative string, c
 	r := Report{Run: run, Narrative: narrative, Convergence: conv, LeadUsage: st.LeadUsage}
 	for _, round := range p.Rounds {
 		for _, w := range round.Workers {
-			r.Workers = append(r.Workers, reportWorker(&w, st))
+			one := reportWorker(&w, st)
+			if round.Kind == plan.RoundReverify && one.Status == plan.StatusPlanned {
+				// It is over, and nobody asked it.
+				one.Status, one.Reason = plan.StatusNotRun, plan.ReasonNotNeeded
+			}
+			r.Workers = append(r.Workers, one)
 			if w.Emits != plan.EmitsVerdict {
 				continue
 			}
