@@ -418,7 +418,7 @@ func (v *View) Why(e *runtime.Explanation) error {
 
 // Teardown shows what was closed and what could not be.
 func (v *View) Teardown(r *runtime.TeardownReport) error {
-	doc := runtime.TeardownReport{Closed: nonNil(r.Closed), Ended: nonNil(r.Ended), Left: nonNil(r.Left)}
+	doc := runtime.TeardownReport{Closed: nonNil(r.Closed), Ended: nonNil(r.Ended), Left: nonNil(r.Left), Kept: r.Kept}
 	return v.show(doc, func(screen) []line {
 		var out []line
 		for _, e := range r.Ended {
@@ -429,6 +429,9 @@ func (v *View) Teardown(r *runtime.TeardownReport) error {
 		}
 		for _, l := range r.Left {
 			out = append(out, line{{bad, "left "}, {plain, l}})
+		}
+		for _, k := range r.Kept {
+			out = append(out, line{{plain, "left alone "}, {plain, k}, {faint, ", which is not ended"}})
 		}
 		if len(out) == 0 {
 			return []line{plainLine("Nothing was open.")}

@@ -270,7 +270,7 @@ func TestRun(t *testing.T) {
 		})
 	})
 	each(t, "teardown", func(v *View) error {
-		return v.Teardown(&runtime.TeardownReport{Closed: []string{"pane %3"}, Left: []string{"pane %4: unknown"}})
+		return v.Teardown(&runtime.TeardownReport{Closed: []string{"pane %3"}, Left: []string{"pane %4: unknown"}, Kept: []string{"p:g:t/unknown@001"}})
 	})
 	each(t, "teardown_nothing", func(v *View) error { return v.Teardown(&runtime.TeardownReport{}) })
 }
