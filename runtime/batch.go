@@ -196,7 +196,7 @@ func (s *session) batchFromKeys(o DispatchOptions) (*batch, error) {
 		case plan.RoundReportWriter:
 			b.name, b.kind = paths.ReportWriterBatch, jobs.KindReportWriter
 		default:
-			return nil, &Refusal{What: fmt.Sprintf("round %s re-verifies findings; its round plan says who is asked, and no worker of it is named", b.round.Name),
+			return nil, &Refusal{What: fmt.Sprintf("round %s re-verifies findings; it is dispatched by its jobs file, since its round plan says who is asked", b.round.Name),
 				Remedy: "leave --workers out: " + teamCommand("dispatch", s.run)}
 		}
 	}

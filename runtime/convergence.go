@@ -14,6 +14,7 @@ import (
 	"github.com/okstra/okstra/runtime/converge"
 	"github.com/okstra/okstra/runtime/durable"
 	"github.com/okstra/okstra/runtime/jobs"
+	"github.com/okstra/okstra/runtime/lead"
 	"github.com/okstra/okstra/runtime/record"
 )
 
@@ -74,7 +75,7 @@ func (s *session) advance(r *plan.Round) (*converge.RoundPlan, *Outcome, error) 
 // outdate sets aside what was made from the results of a round that is done
 // again. It is the rule of plan.Diff, which redoes every round behind one that
 // it redoes, for whoever has a round done again without a difference.
-func (s *session) outdate(name, why string) error {
+func (s *session) outdate(name, why string) {
 	again := map[string]bool{name: true}
 	for i := range s.plan.Rounds {
 		r := &s.plan.Rounds[i]
@@ -82,24 +83,19 @@ func (s *session) outdate(name, why string) error {
 			continue
 		}
 		again[r.Name] = true
-		if err := s.doAgain(r, why); err != nil {
-			return err
-		}
+		s.doAgain(r, why)
 	}
-	return nil
 }
 
 // doAgain sets aside what a round came to: its results, its convergence and
 // whether it met its require. What never ran is left to be started.
-func (s *session) doAgain(r *plan.Round, why string) error {
+func (s *session) doAgain(r *plan.Round, why string) {
 	rec := s.state.FindRound(r.Name)
 	if rec == nil {
-		return nil
+		return
 	}
 	if r.Kind == plan.RoundReverify {
-		if err := s.voidConvergence(r, "redo: "+why); err != nil {
-			return err
-		}
+		s.voidConvergence(r, "redo: "+why)
 	}
 	for _, d := range s.state.WorkerDispatches {
 		if d.Round != r.Name || d.Superseded != "" || d.Status == plan.StatusPlanned || d.Status == plan.StatusNotRun {
@@ -113,12 +109,11 @@ func (s *session) doAgain(r *plan.Round, why string) error {
 		rec.Result = ""
 		s.changed()
 	}
-	return nil
 }
 
 // voidConvergence sets the plans, the judges' records and the state of a
 // convergence aside, none of which counts any more.
-func (s *session) voidConvergence(r *plan.Round, why string) error {
+func (s *session) voidConvergence(r *plan.Round, why string) {
 	rec := s.state.Round(r.Name)
 	begun := len(rec.Convergence) > 0 // else its judges were not asked, and may be now
 	files := []string{s.run.Convergence()}
@@ -126,11 +121,17 @@ func (s *session) voidConvergence(r *plan.Round, why string) error {
 		files = append(files, s.run.RoundPlan(c.Number), s.run.ReverifyJobs(c.Number))
 	}
 	for _, path := range files {
-		if err := os.Rename(path, path+".void-"+token(4)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("set a void convergence aside: %w", err)
-		}
 		delete(rec.Files, relative(s.run.Root, path))
 	}
+	// Not before the record no longer counts them: a crash between would leave
+	// plans recorded that are not there.
+	s.then(func() {
+		for _, path := range files {
+			if err := os.Rename(path, path+".void-"+token(4)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				s.note(lead.Event{TS: s.env.Now(), Type: lead.Note, Phase: lead.PhaseConvergence, Round: r.Name, Message: fmt.Sprintf("a void convergence could not be set aside: %v", err)})
+			}
+		}
+	})
 	for _, d := range s.state.WorkerDispatches {
 		if begun && d.Round == r.Name && d.Superseded == "" {
 			d.Superseded = why
@@ -138,7 +139,6 @@ func (s *session) voidConvergence(r *plan.Round, why string) error {
 	}
 	rec.Convergence, rec.Result = nil, ""
 	s.changed()
-	return nil
 }
 
 // emitted reads what the latest completed invocation of a worker emitted; with
@@ -386,7 +386,7 @@ func (s *session) writeJobs(r *plan.Round, path string, kind jobs.Kind, batch st
 		planned = append(planned, jobs.Planned{Round: j.round, Worker: j.worker, Batch: batch, Attempt: d.Attempt,
 			Prompt: []byte(Prompt(s.plan, j.round, j.worker, a, d.Kind, j.extra))})
 	}
-	if len(planned) == 0 || exists(path) {
+	if len(planned) == 0 || exists(path) && s.state.Round(r.Name).Files[relative(s.run.Root, path)] != "" {
 		return nil
 	}
 	return s.hand(r, path, jobs.Build(s.run, kind, planned))

@@ -66,30 +66,26 @@ func (s *session) takeViolations() error {
 			continue
 		}
 		s.end(d, plan.StatusContractViolated, plan.ReasonForbiddenAction, e.Message, nil)
-		if err := s.discount(d); err != nil {
-			return err
-		}
+		s.discount(d)
 	}
 	return s.endOutdated()
 }
 
 // discount takes what a violator did out of the run, with everything that was
 // made from it. A re-verification in which it judged starts anew.
-func (s *session) discount(d *record.Dispatch) error {
+func (s *session) discount(d *record.Dispatch) {
 	r := s.plan.Round(d.Round)
 	if r == nil {
-		return nil // it is no longer defined: nothing was made from it
+		return // it is no longer defined: nothing was made from it
 	}
 	if rec := s.state.FindRound(d.Round); rec != nil {
 		rec.Result = "" // it is weighed again
 	}
 	why := d.InvocationRef + " is contract-violated"
 	if r.Kind == plan.RoundReverify {
-		if err := s.voidConvergence(r, "redo: "+why); err != nil {
-			return err
-		}
+		s.voidConvergence(r, "redo: "+why)
 	}
-	return s.outdate(d.Round, why)
+	s.outdate(d.Round, why)
 }
 
 // endOutdated ends what still runs though nothing will be made from it.

@@ -117,9 +117,7 @@ func (s *session) settleDifference(ctx context.Context) error {
 		if why == "" {
 			continue
 		}
-		if err := s.doAgain(r, why); err != nil {
-			return err
-		}
+		s.doAgain(r, why)
 		for _, w := range r.Workers {
 			a := s.actions[w.Key].Action
 			stale = stale || a == plan.ActionDone || a == plan.ActionAdopt

@@ -137,9 +137,7 @@ func (s *session) dispatchBatch(ctx context.Context, b *batch) error {
 			return err
 		}
 	}
-	if err := s.outdate(b.round.Name, "round "+b.round.Name+" is done again"); err != nil {
-		return err
-	}
+	s.outdate(b.round.Name, "round "+b.round.Name+" is done again")
 	if err := s.beginBatch(b.round, b.name); err != nil {
 		return err
 	}

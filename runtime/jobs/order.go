@@ -110,6 +110,9 @@ func Reads(p *plan.Plan, r *plan.Round) []string {
 // after and their round's require say: a round of verifiers waits until every
 // executor before it has completed.
 func Unexecuted(p *plan.Plan, r *plan.Round, dispatches []*record.Dispatch) []string {
+	if p.Run.TaskType != TaskImplementation || !hasRole(r, lead.RoleVerifier) {
+		return nil // what runs with thousands of workers need not be asked
+	}
 	var verifiers []Member
 	for i := range r.Workers {
 		if r.Workers[i].Role == lead.RoleVerifier {
@@ -123,7 +126,7 @@ func Unexecuted(p *plan.Plan, r *plan.Round, dispatches []*record.Dispatch) []st
 // tried again then, though the round met its require without it.
 func Wanted(p *plan.Plan, round string, dispatches []*record.Dispatch) bool {
 	r := p.Round(round)
-	if r == nil {
+	if r == nil || !hasRole(r, lead.RoleExecutor) {
 		return false
 	}
 	for i := range p.Rounds {
