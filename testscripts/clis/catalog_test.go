@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -44,14 +45,23 @@ func TestModels(t *testing.T) {
 			t.Errorf("models of codex (-its own +the catalog's):\n%s", diff)
 		}
 	})
-	for cli, pack := range map[string]string{"claude": "@anthropic-ai/claude-code-*/claude", "gemini": "@google/gemini-cli/bundle/*.js"} {
+	for cli, tc := range map[string]struct {
+		program string
+		own     [][2]string // between which it names its aliases and newest models
+	}{
+		"claude": {"@anthropic-ai/claude-code-*/claude", [][2]string{{`["sonnet","opus",`, `"]`}, {`latest_per_family:{`, `}`}}},
+		"gemini": {"@google/gemini-cli/bundle/*.js", [][2]string{
+			{"var GEMINI_MODEL_ALIAS_", ";"}, {"var DEFAULT_GEMINI_MODEL", ";"}, {"var PREVIEW_GEMINI_MODEL", ";"}, {"var PREVIEW_GEMINI_3_1_MODEL", ";"},
+		}},
+	} {
 		t.Run(cli, func(t *testing.T) {
 			// They list their models nowhere, and name each in their program.
-			files, err := filepath.Glob(filepath.Join(filepath.Dir(os.Getenv(binVar)), filepath.FromSlash(pack)))
+			files, err := filepath.Glob(filepath.Join(filepath.Dir(os.Getenv(binVar)), filepath.FromSlash(tc.program)))
 			if err != nil || len(files) == 0 {
 				t.Fatalf("no program of %s: %v, %v", cli, files, err)
 			}
-			missing := models(t, cli)
+			known := models(t, cli)
+			missing, own := slices.Clone(known), map[string]bool{}
 			for _, file := range files {
 				b, err := os.ReadFile(file)
 				if errors.Is(err, fs.ErrNotExist) {
@@ -60,12 +70,43 @@ func TestModels(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				for _, between := range tc.own {
+					for name := range named(b, between[0], between[1]) {
+						own[name] = true
+					}
+				}
 				missing = slices.DeleteFunc(missing, func(m string) bool { return bytes.Contains(b, []byte(`"`+m+`"`)) })
 			}
 			if len(missing) > 0 {
 				t.Errorf("%s does not know %s", cli, strings.Join(missing, ", "))
 			}
+			if len(own) < 4 {
+				t.Errorf("only %d names were found in the program of %s: it tells them in another way", len(own), cli)
+			}
+			for name := range own {
+				if !slices.Contains(known, name) {
+					t.Errorf("the catalog does not know %s of %s", name, cli)
+				}
+			}
 		})
+	}
+}
+
+var quotedName = regexp.MustCompile(`"([^"]+)"`)
+
+// named are the quoted names between each begin and its end, both included.
+func named(b []byte, begin, end string) map[string]bool {
+	names := map[string]bool{}
+	for {
+		_, after, found := bytes.Cut(b, []byte(begin))
+		if !found {
+			return names
+		}
+		said, _, _ := bytes.Cut(after, []byte(end))
+		for _, name := range quotedName.FindAllStringSubmatch(begin+string(said)+end, -1) {
+			names[name[1]] = true
+		}
+		b = after
 	}
 }
 
