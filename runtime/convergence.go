@@ -79,7 +79,7 @@ func (s *session) outdate(name, why string) {
 	again := map[string]bool{name: true}
 	for i := range s.plan.Rounds {
 		r := &s.plan.Rounds[i]
-		if r.Name == name || !slices.ContainsFunc(jobs.Reads(s.plan, r), func(up string) bool { return again[up] }) {
+		if r.Name == name || !slices.ContainsFunc(s.plan.Reads(r), func(up string) bool { return again[up] }) {
 			continue
 		}
 		again[r.Name] = true

@@ -183,7 +183,7 @@ func (s *session) outdated() map[string]string {
 	out := map[string]string{}
 	for i := range s.plan.Rounds {
 		r := &s.plan.Rounds[i]
-		for _, up := range jobs.Reads(s.plan, r) {
+		for _, up := range s.plan.Reads(r) {
 			switch {
 			case again[up]:
 				out[r.Name] = "round " + up + " is done again"

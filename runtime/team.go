@@ -254,6 +254,7 @@ func (s *session) bringUp() error {
 
 // weighAll finds the verdicts that already block the work.
 func (s *session) weighAll() error {
+	s.rejected = "" // what was set aside since blocks nothing
 	for i := range s.plan.Rounds {
 		if err := s.weighVerdicts(&s.plan.Rounds[i]); err != nil {
 			return err

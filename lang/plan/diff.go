@@ -122,13 +122,7 @@ func (d *differ) compare() {
 		if d.fresh {
 			rec = RecordedRound{}
 		}
-		upstream := ""
-		for _, a := range r.After {
-			if d.redone[a] {
-				upstream = a
-				break
-			}
-		}
+		upstream := d.upstream(r)
 		action := RoundAction{Round: r.Name}
 		waits := "waits for the gate of round " + r.Name
 		if blocked == "" && !p.Difference.Finished && r.Gate != nil && (rec.Approval != "approved" || upstream != "") {
@@ -211,6 +205,33 @@ func (d *differ) pinned() {
 	}
 }
 
+// upstream says what makes a round outdated, empty where nothing does.
+func (d *differ) upstream(r *Round) string {
+	if d.fresh {
+		return ""
+	}
+	for _, up := range d.plan.Reads(r) {
+		switch {
+		case d.redone[up]:
+			return "round " + up + " is done again"
+		case r.Kind == RoundReverify && d.lost(up):
+			return "round " + up + " has lost a worker"
+		}
+	}
+	return ""
+}
+
+// lost reports whether a recorded worker of a round is no longer defined.
+func (d *differ) lost(round string) bool {
+	for key := range d.rec.Workers {
+		of, _, _ := strings.Cut(key, ".")
+		if _, w := d.plan.Worker(key); w == nil && of == round {
+			return true
+		}
+	}
+	return false
+}
+
 // worker decides the action of one worker; the rules stand in contract
 // section 3, first match wins.
 func (d *differ) worker(r *Round, w *Worker, rec RecordedRound, upstream string) WorkerAction {
@@ -246,6 +267,8 @@ func (d *differ) worker(r *Round, w *Worker, rec RecordedRound, upstream string)
 		if old.Status == StatusNotRun {
 			a.Why = "not run before: " + string(old.Reason)
 		}
+	case old.Live && upstream != "":
+		a.Action, a.Why = ActionRedo, "it still runs, but "+upstream+": it is ended first"
 	case old.Live && changed:
 		a.Action, a.Why = ActionRedo, "it still runs, but its assignment changed: it is ended first"
 	case old.Live:
@@ -253,7 +276,7 @@ func (d *differ) worker(r *Round, w *Worker, rec RecordedRound, upstream string)
 	case changed:
 		a.Action, a.Why = ActionRedo, "its assignment changed ("+d.what(w)+")"
 	case upstream != "":
-		a.Action, a.Why = ActionRedo, "round "+upstream+" is done again"
+		a.Action, a.Why = ActionRedo, upstream
 	case old.Status == StatusCompleted:
 		a.Action, a.Attempt, a.Why = ActionDone, 0, d.programNote(w)
 	case rec.Settled:

@@ -413,15 +413,12 @@ func TestPhaseOrder(t *testing.T) {
 	}
 }
 
-func TestReadsAndUnexecuted(t *testing.T) {
+func TestUnexecuted(t *testing.T) {
 	f := newFixture(t)
 	for i := range f.plan.Rounds {
 		f.plan.Rounds[i].Index = i
 	}
 	check := &f.plan.Rounds[1]
-	if got := Reads(f.plan, check); !slices.Equal(got, []string{"write"}) {
-		t.Errorf("verifiers with an empty after read %v", got)
-	}
 	if got := Unexecuted(f.plan, check, f.dispatches); !slices.Equal(got, []string{"write.do.ada"}) {
 		t.Errorf("before the executor: %v", got)
 	}
@@ -437,7 +434,7 @@ func TestReadsAndUnexecuted(t *testing.T) {
 		t.Errorf("the report-writer waits for an executor: %v", got)
 	}
 	f.plan.Run.TaskType = "unknown"
-	if got := Reads(f.plan, check); len(got) != 0 || len(Unexecuted(f.plan, check, nil)) != 0 {
+	if got := Unexecuted(f.plan, check, nil); len(got) != 0 {
 		t.Errorf("another task type: %v", got)
 	}
 }

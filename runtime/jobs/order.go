@@ -90,22 +90,6 @@ func PhaseOrder(taskType string, roster, batch []Member, statuses map[string]pla
 	}
 }
 
-// Reads names the rounds whose results a round works on: those that its after
-// names and, for a verifier's round of an implementation, the executors' rounds
-// before it, named or not.
-func Reads(p *plan.Plan, r *plan.Round) []string {
-	out := slices.Clone(r.After)
-	if p.Run.TaskType != TaskImplementation || !hasRole(r, lead.RoleVerifier) {
-		return out
-	}
-	for i := range p.Rounds {
-		if up := &p.Rounds[i]; up.Index < r.Index && hasRole(up, lead.RoleExecutor) && !slices.Contains(out, up.Name) {
-			out = append(out, up.Name)
-		}
-	}
-	return out
-}
-
 // Unexecuted are the executors that keep a round from beginning, whatever its
 // after and their round's require say: a round of verifiers waits until every
 // executor before it has completed.
