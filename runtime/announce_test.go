@@ -110,7 +110,6 @@ func TestAnnounceHangs(t *testing.T) {
 	r := newRig(t)
 	a := announced(r)
 	a.hang = true
-	begun := time.Now()
 	out := r.apply(t.Context(), r.plan(
 		plan.Round{Name: "one", Workers: []plan.Worker{r.worker("one", "ada", writeResult)}},
 		plan.Round{Name: "two", Workers: []plan.Worker{r.worker("two", "ada", writeResult)}},
@@ -121,7 +120,6 @@ func TestAnnounceHangs(t *testing.T) {
 	if n := len(a.told()); n != 1 {
 		t.Errorf("%d announcements were begun while the first one hung", n)
 	}
-	if took, ended := time.Since(begun), out.State.EndedAt.Sub(begun); took-ended > 6*time.Second {
-		t.Errorf("the run ended after %s, apply after %s", ended, took)
-	}
+	// The surface hangs for longer than this test may take: that apply came back
+	// is the proof.
 }

@@ -53,7 +53,7 @@ func cmuxRig(t *testing.T, version string) (*rig, *cmuxtest.Server, *losing) {
 	l := &losing{
 		Backend: cmux.New(cmux.Options{
 			Getenv: cmuxtest.Getenv(server.LeadEnv()), ProjectRoot: r.root, Dir: filepath.Join(server.Dir(), "okstra"),
-			TTY: "/dev/null", CallTimeout: time.Second, CloseWait: 300 * time.Millisecond,
+			TTY: "/dev/null", CallTimeout: 3 * time.Second, CloseWait: 300 * time.Millisecond,
 		}),
 		lose: func() {
 			server.Set(func(f *cmuxtest.Faults) { f.Lose, f.ListLag = "surface.split", 1<<20 })
