@@ -95,9 +95,8 @@ func (d *Definition) secret(name string) (string, bool) {
 }
 
 func (c *compiler) compile() {
-	rules, diags := c.def.taskType(c.head.taskType)
-	c.rules = rules
-	c.diags = append(c.diags, diags...)
+	c.rules, _ = c.def.taskType(c.head.taskType)
+	rules := c.rules
 	r, d := c.run, c.def
 	p := &plan.Plan{
 		Format: plan.Format, Okstra: d.source.Version, ProjectRoot: d.ProjectRoot,

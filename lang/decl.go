@@ -75,37 +75,64 @@ func (d *decl) copy() *decl {
 	return &c
 }
 
-// foreign are words of other tools, and what they are called here.
-var foreign = map[string]string{
-	"depends_on": "after",
-	"needs":      "after",
-	"cwd":        "dir",
-	"workdir":    "dir",
-	"inherits":   "extends",
-	"matrix":     "for_each",
-	"count":      "for_each",
-	"job":        "run or round",
-	"target":     "run or round",
-	"stage":      "run or round",
-	"step":       "duty (what is asked) or round (when)",
-	"include":    "import",
-	"module":     "import",
-	"secrets":    "env with a sensitive variable",
-	"agent":      "participant",
-	"worker":     "participant",
-	"cmd":        "command",
-	"entrypoint": "command",
+// term is what a word of another tool is called here.
+type term struct {
+	word   string   // an attribute or block, or a sentence about several
+	blocks []string // the paths of the blocks that it stands in; nil at the top of a file, or where the word says it
 }
 
-func foreignWord(word string, doc *BlockDoc) (string, bool) {
+// foreign are words of other tools.
+var foreign = map[string]term{
+	"depends_on": {"after", []string{"run > round"}},
+	"needs":      {"after", []string{"run > round"}},
+	"cwd":        {"dir", []string{"run", "run > round", "round > assign"}},
+	"workdir":    {"dir", []string{"run", "run > round", "round > assign"}},
+	"inherits":   {"extends", []string{"provider", "run"}},
+	"matrix":     {"for_each", []string{"round > assign"}},
+	"count":      {"for_each", []string{"round > assign"}},
+	"job":        {"round", []string{"run"}},
+	"target":     {"round", []string{"run"}},
+	"stage":      {"round", []string{"run"}},
+	"step":       {"duty (what is asked) or round (when)", nil},
+	"include":    {"import", nil},
+	"module":     {"import", nil},
+	"secrets":    {"env with a sensitive variable", []string{"provider", "participant"}},
+	"agent":      {"participant", nil},
+	"worker":     {"participant", nil},
+	"cmd":        {"command", []string{"provider"}},
+	"entrypoint": {"command", []string{"provider"}},
+}
+
+func foreignWord(word string, doc *BlockDoc) (term, bool) {
 	switch {
 	case word == "prompt" && doc != nil && doc.Path == "duty":
-		return "instructions", true
+		return term{word: "instructions", blocks: []string{"duty"}}, true
 	case word == "task" && doc == rootDoc:
-		return "duty (what is asked) or round (when)", true
+		return term{word: "duty (what is asked) or round (when)"}, true
+	case (word == "job" || word == "target" || word == "stage") && (doc == nil || doc == rootDoc):
+		return term{word: "run or round"}, true
 	}
-	w, ok := foreign[word]
-	return w, ok
+	t, ok := foreign[word]
+	return t, ok
+}
+
+// whereIn says, for the end of a sentence, where the term belongs, if doc is
+// not one of its blocks; else "".
+func (t term) whereIn(doc *BlockDoc) string {
+	if doc == nil || slices.Contains(t.blocks, doc.Path) {
+		return ""
+	}
+	if len(t.blocks) == 0 {
+		if doc != rootDoc && slices.Contains(rootDoc.Blocks, t.word) {
+			return ", which belongs at the top of a file"
+		}
+		return ""
+	}
+	var titles []string
+	for _, path := range t.blocks {
+		titles = append(titles, blockDocs[path].title())
+	}
+	return ", which belongs in " + oneOf(titles)
 }
 
 // rootDoc describes the top level of a file.
@@ -120,7 +147,7 @@ func (l *loader) content(body hcl.Body, doc *BlockDoc, required bool) *hcl.BodyC
 	for _, d := range diags {
 		if word := l.word(d); word != "" {
 			if here, ok := foreignWord(word, doc); ok {
-				said[here] = true
+				said[here.word] = true
 			} else {
 				said[nearest(word, doc.names())] = true
 			}
@@ -161,7 +188,7 @@ func (l *loader) notUnderstood(body hcl.Body, doc *BlockDoc, diags hcl.Diagnosti
 		if inner == nil {
 			kind = nearest(b.Type, referenceKinds)
 			if here, ok := foreignWord(b.Type, doc); ok {
-				kind = here
+				kind = here.word
 			}
 		}
 		// A block without a label may have been meant to define any name.
@@ -268,7 +295,7 @@ func (l *loader) reword(d *hcl.Diagnostic, doc *BlockDoc) *hcl.Diagnostic {
 		return fault(*d.Subject, summary, "There is no %s %q %s: access comes from the role of the duty. Write role = role.executor in the duty, or a role of your own with access = \"write\".", what, word, where)
 	}
 	if here, ok := foreignWord(word, doc); ok {
-		return fault(*d.Subject, summary, "There is no %s %q %s. In okstra this is called %s.", what, word, where, here)
+		return fault(*d.Subject, summary, "There is no %s %q %s. In okstra this is called %s%s.", what, word, where, here.word, here.whereIn(doc))
 	}
 	return fault(*d.Subject, summary, "There is no %s %q %s.%s", what, word, where, meant(word, known))
 }

@@ -107,6 +107,8 @@ type TaskTypeInfo struct {
 	Next      []string
 	Writers   []string
 	Required  []string
+
+	unsure bool // a list of roles was written wrongly
 }
 
 // TaskTypes describes all task types, sorted by name.
@@ -167,6 +169,10 @@ func (l *loader) heads() {
 		seen[key] = owner{name, rn.header}
 	}
 	l.diags = append(l.diags, r.diags...)
+	for _, name := range names(d.taskTypes) {
+		_, diags := d.taskType(name)
+		l.diags = append(l.diags, diags...)
+	}
 	l.diags = append(l.diags, d.eval.take()...)
 	d.base = reads{files: maps.Clone(d.reader.read), looked: maps.Clone(d.reader.looked), env: maps.Clone(d.eval.env)}
 }
@@ -226,16 +232,18 @@ func folderName(root string) string {
 	return name
 }
 
-// taskType resolves a task type. Its lists are what every prompt and bundle
+// taskType resolves a task type, whose mistakes Load reports. Its lists are what every prompt and bundle
 // renders from, so that an empty one is a fault.
 func (d *Definition) taskType(name string) (TaskTypeInfo, hcl.Diagnostics) {
 	t := d.taskTypes[name]
 	r := &resolver{eval: d.eval}
 	info := TaskTypeInfo{Name: name}
 	info.Allowed, _ = r.texts(t.attr("allowed"))
-	info.Next, _ = r.texts(t.attr("next"))
-	info.Writers, _ = r.texts(t.attr("writers"))
-	info.Required, _ = r.texts(t.attr("required_roles"))
+	info.Next, _ = r.namesOf(t.attr("next"), "task_type")
+	writersOK, requiredOK := false, false
+	info.Writers, writersOK = r.namesOf(t.attr("writers"), "role")
+	info.Required, requiredOK = r.namesOf(t.attr("required_roles"), "role")
+	info.unsure = t.misread || t.attr("writers") != nil && !writersOK || t.attr("required_roles") != nil && !requiredOK
 	seen := map[string]bool{}
 	for _, a := range t.forbidden {
 		list, _ := r.texts(a)

@@ -49,6 +49,7 @@ const (
 	SummaryVariableUndeclared = "Variable not declared"
 	SummarySensitive          = "Sensitive value outside env"
 	SummarySymbolic           = "Path not known yet"
+	SummaryNull               = "Null in a text"
 	SummaryNoRun              = "No such run"
 	SummaryRunEmpty           = "Run has nothing to do"
 	SummarySameTask           = "Two runs of one task"
@@ -105,16 +106,19 @@ func bare(summary, detail string, args ...any) *hcl.Diagnostic {
 	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: fmt.Sprintf(detail, args...)}
 }
 
-// nearest returns the name most like the given one, or "".
+// nearest returns the name most like the given one, or "". A name is like
+// another where two thirds of the letters stay, so that the fewer there are, the
+// fewer may differ, or where there is one letter more or less.
 func nearest(given string, names []string) string {
-	best, bestDistance := "", 1+max(2, len(given)/3)
+	best, bestDistance := "", len(given)+1
 	for _, name := range slices.Sorted(slices.Values(names)) {
 		g, n := strings.ToLower(given), strings.ToLower(name)
 		d := levenshtein.Distance(g, n, nil)
-		if len(g) <= 3 && d > 1 && (g == "" || n == "" || g[0] != n[0]) {
-			continue // of three letters one is left: another word
+		if swapped(g, n) {
+			d = 1
 		}
-		if d < bestDistance {
+		alike := 3*d <= max(len(g), len(n)) || d == 1 && len(g) != len(n) && g != ""
+		if alike && d < bestDistance {
 			best, bestDistance = name, d
 		}
 	}
@@ -126,6 +130,19 @@ func nearest(given string, names []string) string {
 		}
 	}
 	return best
+}
+
+// swapped reports whether two neighbouring letters of a are in the wrong order
+// in b, and all else is the same.
+func swapped(a, b string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	i := 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	return i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
 }
 
 // meant returns " Did you mean X?" for the nearest name, else a list of the
@@ -202,11 +219,19 @@ func tidy(diags hcl.Diagnostics) hcl.Diagnostics {
 		}
 		return k
 	}
+	// The worker for which something is null is only the first of perhaps many.
+	told := func(d *hcl.Diagnostic) key {
+		k := keyOf(d)
+		if d.Summary == SummaryNull {
+			k.detail = ""
+		}
+		return k
+	}
 	seen := make(map[key]bool, len(diags))
 	out := make(hcl.Diagnostics, 0, len(diags))
 	for _, d := range diags {
 		placed(d)
-		if k := keyOf(d); !seen[k] {
+		if k := told(d); !seen[k] {
 			seen[k] = true
 			out = append(out, d)
 		}

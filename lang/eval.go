@@ -151,6 +151,10 @@ func reshape(diags hcl.Diagnostics) hcl.Diagnostics {
 			d.Summary = SummarySensitive
 		case strings.Contains(d.Detail, "is only known when the worker is started"):
 			d.Summary = SummarySymbolic
+		case strings.Contains(d.Detail, "number of more than 400 digits"):
+			d.Summary = SummaryTooLarge
+		case strings.HasPrefix(d.Detail, "The expression result is null."):
+			nullInText(d)
 		}
 		d.EvalContext = nil // values in it may be tokens, and the detail names the fault
 	}
@@ -243,6 +247,8 @@ func tooLarge(v cty.Value) string {
 		}
 		t := v.Type()
 		switch {
+		case function.TooLong(v):
+			why = "a number may have at most about 400 digits before and after the point"
 		case t == cty.String:
 			n := len(v.AsString())
 			if total += n; n > maxString || total > 4*maxString {

@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/okstra/okstra/lang/catalog"
+	"github.com/okstra/okstra/lang/function"
 	"github.com/okstra/okstra/lang/guard"
 )
 
@@ -70,6 +72,7 @@ type named struct {
 // errors it holds at least the files for the snippets of diagnostics, and can
 // be given to Compile for what is wrong with a run, but not for a plan.
 func Load(src Source) (*Definition, hcl.Diagnostics) {
+	function.BoundOperators()
 	def := &Definition{
 		files:        map[string]*hcl.File{},
 		places:       map[string]place{},
@@ -95,6 +98,9 @@ func (l *loader) load() bool {
 		return false
 	}
 	l.parseCatalog()
+	if !l.stays(l.def.Path, filepath.Dir(l.def.Path)) {
+		return false
+	}
 	l.main = l.parseUnit(l.def.Path, nil)
 	if l.main == nil || l.diags.HasErrors() {
 		return false
@@ -160,6 +166,10 @@ func (l *loader) parseUnit(path string, ring []string) *unit {
 			continue // a file that was imported by itself, and again with its folder
 		}
 		l.taken[p] = true
+		if !l.stays(p, folder) {
+			sound = false
+			continue
+		}
 		f := l.parse(p, u)
 		if f == nil {
 			sound = false
@@ -179,6 +189,23 @@ func (l *loader) parseUnit(path string, ring []string) *unit {
 		l.units = append(l.units, u)
 	}
 	return u
+}
+
+// stays reports whether path, followed through links, is inside the project
+// root or folder, and says so where it is not: the text of a file elsewhere is
+// neither read nor shown for a link to it.
+func (l *loader) stays(path, folder string) bool {
+	r := newReader(l.src.Fs, l.def.ProjectRoot, []string{folder})
+	target, err := r.follow(path, false)
+	switch {
+	case err != nil:
+		l.diags = append(l.diags, bare(SummaryUnreadable, "Reading %s: %s.", l.show(path), err))
+		return false
+	case !r.allowed(target):
+		l.diags = append(l.diags, bare(SummaryLeavesRoot, "%s is a link to %s, outside the project root and the folder that it stands in; links out are not followed. Put a copy in its place, or name the file itself, with -f or an import.", l.show(path), target))
+		return false
+	}
+	return true
 }
 
 // unitFiles lists the files of a unit, sorted, and its folder.
@@ -234,8 +261,13 @@ func (l *loader) parse(path string, u *unit) *hcl.File {
 	}
 	folder := filepath.Dir(path)
 	l.def.places[shown] = place{shown: shown, path: path, folder: folder, unit: u}
-	l.def.files[shown] = &hcl.File{Bytes: src, Body: hcl.EmptyBody()}
 	l.def.definitionFiles = append(l.def.definitionFiles, definitionFile{path: path, src: src})
+	if isJSON(path) {
+		// Some editors begin a file with a byte order mark. The native parser
+		// passes over it.
+		src = bytes.TrimPrefix(src, []byte("\uFEFF"))
+	}
+	l.def.files[shown] = &hcl.File{Bytes: src, Body: hcl.EmptyBody()}
 	if diags := guard.Check(src, shown); diags.HasErrors() {
 		l.diags = append(l.diags, diags...)
 		return nil
@@ -287,6 +319,10 @@ func (l *loader) imports(f *hcl.File, u *unit, ring []string) {
 		}
 		if _, _, err := l.unitFiles(path); err != nil {
 			l.fault(a.Expr.Range(), SummaryImport, "Importing %s: %s. The path is relative to the importing file.", source, err)
+			continue
+		}
+		if info, err := l.src.Fs.Stat(path); err == nil && !info.IsDir() && !isDefinition(filepath.Base(path)) {
+			l.fault(a.Expr.Range(), SummaryImport, "%s is not imported: source names a folder, or a file called *.hcl or *.hcl.json.", source)
 			continue
 		}
 		l.parseUnit(path, ring)

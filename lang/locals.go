@@ -25,6 +25,7 @@ type local struct {
 	decl
 	expr  hcl.Expression
 	state colour
+	ring  bool // it is part of a cycle, which was reported
 	value cty.Value
 }
 
@@ -64,6 +65,10 @@ func (e *evaluator) local(name string, path []string) {
 	for _, needed := range e.look(lo.expr).locals {
 		e.local(needed, path)
 	}
+	if lo.ring {
+		lo.state = black // what else is wrong with it cannot be told
+		return
+	}
 	value, diags := e.value(lo.expr, nil)
 	if !diags.HasErrors() {
 		if why := tooLarge(value); why != "" {
@@ -85,6 +90,7 @@ func (e *evaluator) ring(path []string) {
 	ring := path[start:]
 	var steps []string
 	for _, name := range ring {
+		e.def.locals[name].ring = true
 		r := e.def.locals[name].header
 		steps = append(steps, fmt.Sprintf("local.%s (%s:%d)", name, r.Filename, r.Start.Line))
 	}

@@ -380,6 +380,36 @@ func (r *resolver) refs(a *hcl.Attribute, kinds ...string) ([]placedRef, bool) {
 	return out, ok
 }
 
+// namesOf resolves a list of what is called by its name in quotes or by a
+// reference, role.NAME for a role. A name that there is not is a fault.
+func (r *resolver) namesOf(a *hcl.Attribute, kind string) ([]string, bool) {
+	v, ok := r.value(a)
+	if !ok {
+		return nil, false
+	}
+	out := []string{}
+	ok = r.elements(a, v, func(v cty.Value, at hcl.Range) bool {
+		if v.Type() == referenceType || isJSON(at.Filename) && v.Type() == cty.String && strings.HasPrefix(v.AsString(), kind+".") {
+			ref, ok := r.asRef(v, at, "An element of "+a.Name, []string{kind})
+			if ok {
+				out = append(out, ref.name)
+			}
+			return ok
+		}
+		name, ok := r.asText(v, at, "An element of "+a.Name)
+		if !ok {
+			return false
+		}
+		if known := r.eval.def.known(kind); !slices.Contains(known, name) {
+			r.fault(at, SummaryUnknownReference, "There is no %s %q.%s", strings.ReplaceAll(kind, "_", " "), name, r.eval.def.near(name, []string{kind}))
+			return false
+		}
+		out = append(out, name)
+		return true
+	})
+	return out, ok
+}
+
 // textMap resolves an object of strings, nulls left out.
 func (r *resolver) textMap(a *hcl.Attribute) (map[string]string, bool) {
 	v, ok := r.value(a)

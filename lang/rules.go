@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -167,20 +168,25 @@ func (c *compiler) checkReverify() {
 }
 
 func (c *compiler) checkWriters() {
+	if c.rules.unsure {
+		return
+	}
 	for _, st := range c.stations {
 		if st.duty.access != plan.AccessWrite || slices.Contains(c.rules.Writers, st.duty.role) {
 			continue
 		}
-		who := "no role may"
+		who, instead := "no role may", "Do it in a role without write access, or let this one write"
 		if len(c.rules.Writers) > 0 {
 			who = "only " + oneOf(c.rules.Writers) + " may"
+			instead = fmt.Sprintf("Write role = role.%s in the duty, or let this role write", c.rules.Writers[0])
 		}
-		c.fault(st.assign.attr("duty").Expr.Range(), SummaryWriter, "The duty %q is done in the role %q, which has write access. In the task type %s %s change the project.", st.duty.name, st.duty.role, c.head.taskType, who)
+		all := fmt.Sprintf("%q", append(slices.Clone(c.rules.Writers), st.duty.role))
+		c.fault(st.assign.attr("duty").Expr.Range(), SummaryWriter, "The duty %q is done in the role %q, which has write access. In the task type %s %s change the project. %s: override \"task_type\" %q { writers = %s }.", st.duty.name, st.duty.role, c.head.taskType, who, instead, c.head.taskType, strings.ReplaceAll(all, "\" \"", "\", \""))
 	}
 }
 
 func (c *compiler) checkRequiredRoles() {
-	if len(c.stations) == 0 || c.unsure {
+	if len(c.stations) == 0 || c.unsure || c.rules.unsure {
 		return // a run of the lead alone, or one whose duties are not all known
 	}
 	for _, role := range c.rules.Required {

@@ -148,6 +148,9 @@ func (c *compiler) duty(name string) *resolvedDuty {
 			if err != nil {
 				c.fault(p.attr("default").Expr.Range(), SummaryWrongType, "The default of parameter %q does not have the declared type: %s.", p.name, err)
 				conformed = cty.DynamicVal
+			} else if why := tooLarge(conformed); why != "" {
+				c.fault(p.attr("default").Expr.Range(), SummaryTooLarge, "The default of parameter %q is too large: %s.", p.name, why)
+				conformed = cty.DynamicVal
 			}
 			d.params[p.name] = conformed
 		} else if a := p.attr("default"); a != nil {

@@ -103,8 +103,8 @@ func TestNoDefinitionAbove(t *testing.T) {
 
 // TestNearest: a hint names a word that could be meant, and not any short one.
 func TestNearest(t *testing.T) {
-	known := []string{"git", "var", "run", "role", "duty"}
-	for given, want := range map[string]string{"fix": "", "fay": "", "dan": "", "vra": "var", "rnu": "run", "rol": "role", "dutty": "duty", "": ""} {
+	known := []string{"git", "var", "run", "role", "duty", "to", "one", "log", "l"}
+	for given, want := range map[string]string{"fix": "", "fay": "", "dan": "", "vra": "var", "rnu": "run", "rol": "role", "dutty": "duty", "": "", "data": "", "nope": "", "x": "", "y": "", "fo": "", "ll": "l", "ru": "run", "dtuy": "duty"} {
 		if got := nearest(given, known); got != want {
 			t.Errorf("nearest to %q is %q, want %q", given, got, want)
 		}

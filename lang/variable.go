@@ -136,7 +136,7 @@ func (l *loader) gather() map[string]given {
 			out[name] = given{source: envPrefix + name, text: value}
 		}
 	}
-	if auto := filepath.Join(l.def.folder, varsFile); l.exists(auto) {
+	if auto := filepath.Join(l.def.folder, varsFile); l.exists(auto) && l.stays(auto, l.def.folder) {
 		l.gatherFile(auto, out)
 	}
 	for _, arg := range l.src.Vars {

@@ -87,7 +87,7 @@ func (l *loader) unknownRoot(u use, t hcl.Traversal, root string) {
 		return
 	}
 	if here, ok := foreignWord(root, nil); ok {
-		l.fault(at, SummaryUnknownReference, "There is nothing called %q here. In okstra this is called %s.", root, here)
+		l.fault(at, SummaryUnknownReference, "There is nothing called %q here. In okstra this is called %s.", root, here.word)
 		return
 	}
 	if ref := l.def.named(root, referenceKinds); ref != "" {

@@ -127,6 +127,9 @@ func (c *compiler) params(w *work) cty.Value {
 			if err != nil {
 				r.fault(place.value, SummaryWrongType, "The parameter %q of duty %q does not have the declared type: %s.", name, d.name, err)
 				v = cty.DynamicVal
+			} else if why := tooLarge(v); why != "" {
+				r.fault(place.value, SummaryTooLarge, "The parameter %q of duty %q is too large: %s.", name, d.name, why)
+				v = cty.DynamicVal
 			}
 			values[name] = v
 		}

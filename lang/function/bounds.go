@@ -69,6 +69,12 @@ func bounded(f function.Function, before check) function.Function {
 		Params:      params,
 		VarParam:    rest,
 		Type: func(args []cty.Value) (cty.Type, error) {
+			// A text is made a number where one is needed.
+			for i, a := range args {
+				if TooLong(a) {
+					return cty.NilType, function.NewArgErrorf(i, "is a number of more than 400 digits")
+				}
+			}
 			// Some functions compute their result to know its type.
 			if before != nil && wholeArguments(args) {
 				if err := before(args); err != nil {
@@ -123,7 +129,7 @@ func (s *size) add(v cty.Value) error {
 			return fmt.Errorf("the strings of the result have more than %d bytes (16 MiB) together", MaxTotal)
 		}
 	case t == cty.Number:
-		if e := v.AsBigFloat().MantExp(nil); !v.AsBigFloat().IsInf() && (e > maxBits || e < -maxBits) {
+		if TooLong(v) {
 			return fmt.Errorf("the result is a number of more than 400 digits")
 		}
 	case v.CanIterateElements():

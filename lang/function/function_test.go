@@ -90,6 +90,7 @@ func project() *memory {
 }
 
 func evaluate(files function.Files, source string) (cty.Value, error) {
+	function.BoundOperators()
 	env := func(name string) (string, bool) {
 		v, ok := map[string]string{"HOME": "/home/ada", "EMPTY": ""}[name]
 		return v, ok
@@ -366,6 +367,15 @@ func TestBounds(t *testing.T) {
 		`regexall("x", long)`,
 		`regexall("", longer)`,
 		`tonumber("1e20000000")`,
+		`-"1e20000000"`,
+		`"1e20000000" + 0`,
+		`1e400 * 1e400`,
+		`1e-300 / 1e300`,
+		`format("%d", "1e20000000")`,
+		`format("%s %[1]f", "1e-20000000")`,
+		`formatlist("%x", ["1", "1e20000000"])`,
+		`range("1e20000000")`,
+		`max("1e20000000", 1)`,
 		`jsondecode("1e20000000")`,
 		`jsondecode("[{\"a\": 1e-20000000}]")`,
 		`yamldecode("a: 1e20000000")`,
@@ -416,6 +426,9 @@ func TestGenerous(t *testing.T) {
 		`split(" ", long)`,
 		`format("%0100d", 1)`,
 		`tonumber("1e300") * 10`,
+		`format("%s-%d", "1e2000000", 7)`, // the beginning of a commit's name may look like a number
+		`"1e2000000" == "x"`,
+		`1e300 * 1e-300 + 1e100 - 7 % 2 / 3`,
 		`yamldecode("d: &d {a: 1}\ns: [{<<: *d}, {<<: *d}, {<<: *d}, {<<: *d}]\ntext: |\n  **bold** & *more*\n")`,
 	} {
 		if _, err := evaluate(project(), expr); err != nil {

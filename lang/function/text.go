@@ -153,7 +153,7 @@ func count(v cty.Value) int {
 }
 
 func checkFormat(args []cty.Value) error {
-	return checkFormatted(args[0], args[1:], 1)
+	return checkFormatted(args[0], args[1:], args[1:], 1)
 }
 
 func checkFormatList(args []cty.Value) error {
@@ -177,7 +177,7 @@ func checkFormatList(args []cty.Value) error {
 	if rows > MaxElements {
 		return tooMany()
 	}
-	return checkFormatted(args[0], values, rows)
+	return checkFormatted(args[0], values, args[1:], rows)
 }
 
 // verb matches one verb of a format: flags, width, precision, argument.
@@ -185,8 +185,9 @@ var verb = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`%([-+# 0]*)(\d*)(?:\.(\d*))?(?:\[(\d+)\])?(.)?`)
 })
 
-// checkFormatted bounds what a format makes of its values, rows times.
-func checkFormatted(spec cty.Value, values []cty.Value, rows int) error {
+// checkFormatted bounds what a format makes of its values, rows times. given are
+// the values before the longest element was put in the place of a list.
+func checkFormatted(spec cty.Value, values, given []cty.Value, rows int) error {
 	if spec.IsNull() || spec.Type() != cty.String {
 		return nil // the function says it better
 	}
@@ -211,6 +212,9 @@ func checkFormatted(spec cty.Value, values []cty.Value, rows int) error {
 		total += int64(padding)
 		if next < len(values) {
 			total += shown(values[next])
+			if strings.Contains("bdoxXeEfgG", m[5]) && longNumber(given[next]) {
+				return function.NewArgErrorf(1+next, "is a number of more than 400 digits")
+			}
 		}
 		next++
 		if total > MaxTotal {
@@ -221,6 +225,25 @@ func checkFormatted(spec cty.Value, values []cty.Value, rows int) error {
 		return errors.New("the result would be longer than 4 MiB")
 	}
 	return nil
+}
+
+// longNumber reports whether a text, or one of a list, is too long a number
+// where a number is made of it.
+func longNumber(v cty.Value) bool {
+	switch t := v.Type(); {
+	case v.IsNull():
+		return false
+	case t == cty.String:
+		n, err := cty.ParseNumberVal(v.AsString())
+		return err == nil && TooLong(n)
+	case t.IsListType(), t.IsSetType(), t.IsTupleType():
+		for it := v.ElementIterator(); it.Next(); {
+			if _, e := it.Element(); e.Type() == cty.String && longNumber(e) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // small reads a few digits; none are 0.
