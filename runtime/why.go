@@ -11,6 +11,7 @@ import (
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/lang/plan/paths"
 	"github.com/okstra/okstra/runtime/launch"
+	"github.com/okstra/okstra/runtime/lead"
 	"github.com/okstra/okstra/runtime/providers"
 	"github.com/okstra/okstra/runtime/record"
 	"github.com/okstra/okstra/runtime/sidecar"
@@ -39,7 +40,11 @@ func Why(_ context.Context, _ Env, sel Selector, name string) (*Explanation, err
 		ex.Rule += movedSince(run, d)
 	}
 	if d.Reason != "" {
-		ex.Hint = hintFor(d)
+		rec, err := launch.Read(absolute(run.Root, d.LaunchPath))
+		if err != nil {
+			rec = nil // the hint is less exact then
+		}
+		ex.Hint = hintFor(d, rec)
 	}
 	gatherEvidence(run, d, ex)
 	return ex, nil
@@ -72,8 +77,13 @@ func movedSince(run paths.Run, d *record.Dispatch) string {
 
 // hintFor says what to do. Where a worker left a file unwritten it says which
 // file: for the result there is more than one way, for the others only one.
-func hintFor(d *record.Dispatch) string {
-	if d.Reason == plan.ReasonNoResult {
+// rec is nil where the launch record cannot be read.
+func hintFor(d *record.Dispatch, rec *launch.Record) string {
+	e := providers.Ended{Reason: d.Reason, Provider: d.Provider, Backend: lead.BackendOf(lead.Mode(d.DispatchMode)), Detail: d.Detail}
+	if rec != nil {
+		e.Output, e.Result, e.Backend = rec.Output, rec.Result, rec.Backend
+	}
+	if d.Reason == plan.ReasonNoResult && e.Result != plan.ResultStdout {
 		name, _, _ := strings.Cut(d.Detail, " ")
 		switch out, declared := strings.CutPrefix(name, "out:"); {
 		case name == "audit":
@@ -87,7 +97,7 @@ func hintFor(d *record.Dispatch) string {
 	if d.Reason == plan.ReasonInvalidResult && strings.HasPrefix(d.Detail, "out:") {
 		return "The duty names a JSON Schema for this output; show the form that it asks for in the instructions."
 	}
-	return providers.Hint(d.Reason, d.Provider)
+	return providers.HintFor(e)
 }
 
 // ruleOf is the sentence of the contract that gave a status.

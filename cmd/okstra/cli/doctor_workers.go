@@ -154,7 +154,8 @@ func probeRemedy(p *view.Probe, provider string) string {
 	if p.Status == plan.StatusTimeout {
 		return "run it by hand: it does not answer, and does not say why"
 	}
-	return providers.Hint(p.Reason, provider)
+	// The job reads, and a reader hands its result over as its final message.
+	return providers.HintFor(providers.Ended{Reason: p.Reason, Provider: provider, Result: plan.ResultStdout, Detail: p.Detail})
 }
 
 // host is this machine, as workers that we start would find it.
