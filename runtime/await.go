@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -91,7 +92,9 @@ func (s *session) wrapUp() (*Outcome, error) {
 				return out, err
 			}
 			if rp != nil {
-				return s.readyBatch(r, paths.ReverifyBatch(rp.Number), jobs.KindReverify(rp.Number), s.run.ReverifyJobs(rp.Number), s.judges(r, rp))
+				work := s.judges(r, rp)
+				maps.DeleteFunc(work, func(_ string, j *job) bool { _, _, owes := s.owes(r, j); return !owes })
+				return s.readyBatch(r, paths.ReverifyBatch(rp.Number), jobs.KindReverify(rp.Number), s.run.ReverifyJobs(rp.Number), work)
 			}
 		} else if !s.wholeRound(r) {
 			if why := s.barred(r); why != plan.ReasonNone {

@@ -215,14 +215,16 @@ func (s *session) retryBatch(r *plan.Round, w *plan.Worker) (string, error) {
 	last := s.state.Latest(w.Key)
 	reverify := r.Kind == plan.RoundReverify
 	open := s.openReverify(r)
-	// A batch that was dispatched before and set aside with its re-verification is
-	// dispatched again as a retry.
+	// A batch that was dispatched before and set aside is dispatched again as a
+	// retry.
 	anew := slices.ContainsFunc(s.state.WorkerDispatches, func(d *record.Dispatch) bool {
 		return d.Round == r.Name && d.Superseded != "" && (last == nil || d.Batch == open)
 	})
 	switch {
 	case reverify && open != "" && (last == nil || last.Batch != open) && anew:
 		return open, nil // what it said there before was set aside with its whole re-verification
+	case !reverify && last == nil && anew:
+		return paths.FirstBatch(r), nil
 	case reverify && last == nil && open == "":
 		return "", s.withoutRoundPlan(r)
 	case last == nil:

@@ -314,7 +314,7 @@ func (s *session) enlistJudges(r *plan.Round, rp *converge.RoundPlan) {
 
 // owes tells whether a judge has still to answer, and which attempt that is: 0
 // where it is on its way. A judge that failed is asked again by a later apply,
-// but not in a round that others were built on.
+// but not in a round that others were built on; a lead names whom it retries.
 func (s *session) owes(r *plan.Round, j *job) (attempt, allowance int, owes bool) {
 	var last *record.Dispatch
 	for _, d := range s.state.InBatch(j.batch) {
@@ -331,7 +331,7 @@ func (s *session) owes(r *plan.Round, j *job) (attempt, allowance int, owes bool
 		return last.Attempt, s.state.Allowance, true
 	case !last.Status.Terminal():
 		return 0, 0, true
-	case last.Status == plan.StatusCompleted, !newest, last.Allowance == s.state.Allowance:
+	case last.Status == plan.StatusCompleted, !newest, last.Allowance == s.state.Allowance, s.manifest != nil:
 		return 0, 0, false
 	}
 	return last.Attempt + 1, s.state.Allowance, true
