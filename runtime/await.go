@@ -100,7 +100,7 @@ func (s *session) wrapUp() (*Outcome, error) {
 			if why := s.barred(r); why != plan.ReasonNone {
 				next := s.retries()
 				if len(next) == 0 {
-					next = s.whyCommands()
+					next = append(s.whyCommands(), s.replaceStuck()...)
 				}
 				return s.outcome(3, fmt.Sprintf("Round %s cannot begin: %s. Not completed: %s.", r.Name, why, s.failed()), next...), s.commit()
 			}
@@ -114,6 +114,17 @@ func (s *session) wrapUp() (*Outcome, error) {
 		}
 	}
 	return s.finish()
+}
+
+// replaceStuck is the command that starts a re-verification anew where its judges
+// cannot be tried again in it.
+func (s *session) replaceStuck() []string {
+	for i := range s.plan.Rounds {
+		if stuck := s.stuck(&s.plan.Rounds[i]); len(stuck) > 0 {
+			return []string{following{run: s.run, st: s.state}.apply("--replace", stuck[0])}
+		}
+	}
+	return nil
 }
 
 // reverifyRound is the plan's re-verification round, nil where it has none.

@@ -335,7 +335,7 @@ func (s *session) nextBatch(o DispatchOptions) (*batch, *Outcome, error) {
 func (s *session) nextJudges(r *plan.Round, o DispatchOptions) (*batch, *Outcome, error) {
 	name := s.openReverify(r)
 	if name == "" {
-		if r.Convergence.Source == "lead" && !exists(s.run.RoundPlan(1)) && s.wholeUpstream(r) {
+		if r.Convergence.Source == "lead" && !exists(s.run.RoundPlan(1)) && s.goesOn(r) {
 			return nil, s.waitsForRoundPlan(r, 1), nil
 		}
 		return nil, nil, s.withoutRoundPlan(r)
@@ -373,11 +373,6 @@ func (s *session) nextJudges(r *plan.Round, o DispatchOptions) (*batch, *Outcome
 func (s *session) goesOn(r *plan.Round) bool {
 	st, err := s.convergenceState()
 	return err == nil && st != nil && st.Stage != converge.StageDone && len(st.Rounds) == len(s.state.Round(r.Name).Convergence)
-}
-
-// wholeUpstream tells whether the rounds before one have been weighed.
-func (s *session) wholeUpstream(r *plan.Round) bool {
-	return !slices.ContainsFunc(r.After, func(up string) bool { return s.roundOf(up) != "met" })
 }
 
 // waitsForRoundPlan is the outcome where the lead has to write a round plan.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/lang/plan/paths"
@@ -90,12 +91,12 @@ func (s *session) outdate(name, why string) {
 // doAgain sets aside what a round came to: its results, its convergence and
 // whether it met its require. What never ran is left to be started.
 func (s *session) doAgain(r *plan.Round, why string) {
+	if r.Kind == plan.RoundReverify {
+		s.voidConvergence(r, "redo: "+why) // a lead's plan may lie there already
+	}
 	rec := s.state.FindRound(r.Name)
 	if rec == nil {
 		return
-	}
-	if r.Kind == plan.RoundReverify {
-		s.voidConvergence(r, "redo: "+why)
 	}
 	for _, d := range s.state.WorkerDispatches {
 		if d.Round != r.Name || d.Superseded != "" || d.Status == plan.StatusPlanned || d.Status == plan.StatusNotRun {
@@ -120,6 +121,8 @@ func (s *session) voidConvergence(r *plan.Round, why string) {
 	for _, c := range rec.Convergence {
 		files = append(files, s.run.RoundPlan(c.Number), s.run.ReverifyJobs(c.Number))
 	}
+	// The next one may lie there, written by the lead and not taken yet.
+	files = append(files, s.run.RoundPlan(len(rec.Convergence)+1))
 	for _, path := range files {
 		delete(rec.Files, relative(s.run.Root, path))
 	}
@@ -192,12 +195,12 @@ func (s *session) roundPlan(r *plan.Round, st *converge.State, want *converge.Ro
 		if byLead {
 			remedy = "correct it; okstra schema round-plan shows its form"
 		}
-		return nil, nil, &Refusal{What: "the round plan cannot be read: " + relative(s.run.Root, path), Moved: []string{err.Error()}, Remedy: remedy}
+		return nil, nil, &Refusal{What: "the round plan cannot be read: " + relative(s.run.Root, path), Moved: strings.Split(err.Error(), "\n"), Remedy: remedy}
 	}
 	if persisted != nil && byLead {
 		accepted, err := st.Accept(persisted)
 		if err != nil {
-			return nil, nil, &Refusal{What: "the lead's round plan cannot be followed: " + relative(s.run.Root, path), Moved: []string{err.Error()},
+			return nil, nil, &Refusal{What: "the lead's round plan cannot be followed: " + relative(s.run.Root, path), Moved: strings.Split(err.Error(), "\n"),
 				Remedy: "correct it; okstra schema round-plan shows its form"}
 		}
 		want = accepted

@@ -7,6 +7,7 @@ import (
 
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/lang/plan/paths"
+	"github.com/okstra/okstra/runtime/converge"
 	"github.com/okstra/okstra/runtime/jobs"
 	"github.com/okstra/okstra/runtime/lead"
 	"github.com/okstra/okstra/runtime/record"
@@ -196,7 +197,33 @@ func (s *session) outdated() map[string]string {
 				out[r.Name] = "a judge is asked again: " + a.Why
 			}
 		}
+		if stuck := s.stuck(r); len(stuck) > 0 && out[r.Name] == "" {
+			out[r.Name] = fmt.Sprintf("%s failed in it, and later rounds were built on that", stuck[0])
+		}
 		again[r.Name] = again[r.Name] || out[r.Name] != ""
+	}
+	return out
+}
+
+// stuck are the judges for whom a re-verification that has ended is unmet, and
+// who cannot be asked again in it: a later round was built on the one in which
+// they failed.
+func (s *session) stuck(r *plan.Round) []string {
+	if r.Kind != plan.RoundReverify || s.roundOf(r.Name) != "unmet" {
+		return nil
+	}
+	if st, err := s.convergenceState(); err != nil || st == nil || st.Stage != converge.StageDone {
+		return nil
+	}
+	var out []string
+	for _, w := range r.Workers {
+		d := s.state.Latest(w.Key)
+		if ended(d) && d.Batch == s.openReverify(r) {
+			return nil // it is tried again there first
+		}
+		if ended(d) {
+			out = append(out, w.Key)
+		}
 	}
 	return out
 }
