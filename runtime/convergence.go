@@ -200,6 +200,12 @@ func (s *session) roundPlan(r *plan.Round, st *converge.State, want *converge.Ro
 	if persisted != nil && byLead {
 		accepted, err := st.Accept(persisted)
 		if err != nil {
+			if want.Number > len(rec.Convergence) {
+				// It may have been written for what has changed since.
+				if err := s.writeConvergence(st); err != nil {
+					return nil, nil, err
+				}
+			}
 			return nil, nil, &Refusal{What: "the lead's round plan cannot be followed: " + relative(s.run.Root, path), Moved: strings.Split(err.Error(), "\n"),
 				Remedy: "correct it; okstra schema round-plan shows its form"}
 		}
