@@ -82,6 +82,23 @@ func (l *loader) locate() bool {
 	return true
 }
 
+// stays reports whether path, followed through links, is inside the project
+// root or folder, and says so where it is not: the text of a file elsewhere is
+// neither read nor shown for a link to it.
+func (l *loader) stays(path, folder string) bool {
+	r := newReader(l.src.Fs, l.def.ProjectRoot, []string{folder})
+	target, err := r.follow(path, false)
+	switch {
+	case err != nil:
+		l.diags = append(l.diags, bare(SummaryUnreadable, "Reading %s: %s.", l.show(path), err))
+		return false
+	case !r.allowed(target):
+		l.diags = append(l.diags, bare(SummaryLeavesRoot, "%s is a link to %s, outside the project root and the folder that it stands in; links out are not followed. Put a copy in its place, or name the file itself, with -f or an import.", l.show(path), target))
+		return false
+	}
+	return true
+}
+
 // odd says what in the working directory has the name of a definition and is
 // none, with a space before it; or "".
 func (l *loader) odd() string {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -201,7 +202,57 @@ func (s *session) main(ctx context.Context, args []string) error {
 	if err := s.checkDir(); err != nil {
 		return err
 	}
-	return run(ctx, s, operands)
+	if !c.reads() {
+		return run(ctx, s, operands)
+	}
+	defer s.endSoon(ctx)()
+	if err := run(ctx, s, operands); err != nil {
+		return err
+	}
+	if sig, ok := errors.AsType[interrupted](context.Cause(ctx)); ok {
+		return sig
+	}
+	return nil
+}
+
+// reads reports whether a verb changes no run and starts no worker, so that
+// nothing has to be put in order where a signal ends it.
+func (c *command) reads() bool {
+	switch c.name {
+	case "plan":
+		return true
+	case "attach", "doctor": // these wait for programs that they end first
+		return false
+	}
+	return c.group == groupWrite || c.group == groupLook || c.group == groupOkstra
+}
+
+// moment is how long a verb that only reads may take to end by itself after a
+// signal: a file that it writes is whole by then. The evaluation of a definition
+// heeds no context, nor does a read of standard input.
+const moment = 500 * time.Millisecond
+
+// endSoon ends the process a moment after a signal ended ctx. The returned
+// function says that the verb has ended by itself.
+func (s *session) endSoon(ctx context.Context) (ended func()) {
+	done := make(chan struct{})
+	forget := context.AfterFunc(ctx, func() {
+		sig, ok := errors.AsType[interrupted](context.Cause(ctx))
+		if !ok {
+			return
+		}
+		t := time.NewTimer(moment)
+		defer t.Stop()
+		select {
+		case <-done:
+		case <-t.C:
+			s.env.Exit(sig.ExitCode())
+		}
+	})
+	return func() {
+		forget()
+		close(done)
+	}
 }
 
 // checkDir holds -C to be a folder, and takes the working directory by its own
@@ -216,13 +267,30 @@ func (s *session) checkDir() error {
 	}
 	info, err := os.Stat(s.globals.dir)
 	if err != nil {
-		return fmt.Errorf("working directory: %w", err)
+		return fmt.Errorf("working directory %s: %w", given, reason(err))
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("working directory %s is not a folder", s.globals.dir)
+		return fmt.Errorf("working directory %s is not a folder", given)
 	}
 	return nil
 }
+
+// reason is what was wrong with a file, without the operation and the path,
+// which the message around it names in the person's terms.
+func reason(err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		err = pe.Err
+	} else if le, ok := errors.AsType[*os.LinkError](err); ok {
+		err = le.Err
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return errMissing
+	}
+	return err
+}
+
+// errMissing is the reason of what is not there.
+var errMissing = errors.New("there is no such file or folder")
 
 // openView makes the view that the flags so far ask for.
 func (s *session) openView() error {

@@ -115,17 +115,25 @@ func single(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == "" || times[n] > 1 })
 }
 
-// gates are the rounds of a recorded run that have one.
+// gates are the rounds of a recorded run that have one, else those of the
+// definition.
 func (s *session) gates(ctx context.Context, run string) []string {
 	sel, err := s.selector(run)
 	if err != nil {
 		return nil
 	}
+	var out []string
 	st, err := runtime.Status(ctx, s.engine(sel.ProjectRoot, nil), sel)
 	if err != nil {
-		return nil
+		if p := s.quietPlan(run); p != nil {
+			for _, r := range p.Rounds {
+				if r.Gate != nil {
+					out = append(out, r.Name)
+				}
+			}
+		}
+		return out
 	}
-	var out []string
 	for _, r := range st.Rounds {
 		if r.Gate {
 			out = append(out, r.Name)

@@ -45,7 +45,7 @@ okstra fmt - < okstra.hcl`,
 
 type fmtOptions struct{ check, diff bool }
 
-func (o *fmtOptions) run(_ context.Context, s *session, operands []string) error {
+func (o *fmtOptions) run(ctx context.Context, s *session, operands []string) error {
 	if slices.Contains(operands, "-") {
 		if len(operands) > 1 {
 			return usage(fmtCommand(), `"-" stands alone`)
@@ -60,9 +60,12 @@ func (o *fmtOptions) run(_ context.Context, s *session, operands []string) error
 	all := loaded{}
 	sources := map[string]*hcl.File{}
 	for _, file := range files {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		src, err := os.ReadFile(file)
 		if err != nil {
-			return fmt.Errorf("fmt: %w", err)
+			return fmt.Errorf("fmt %s: %w", s.display(file), reason(err))
 		}
 		out, diags := lang.Format(src, file)
 		sources[file] = &hcl.File{Bytes: src}
@@ -135,7 +138,7 @@ func (s *session) formatted(operands []string) ([]string, error) {
 		case errors.Is(err, fs.ErrNotExist) && !named:
 			continue
 		case err != nil:
-			return nil, fmt.Errorf("fmt: %w", err)
+			return nil, fmt.Errorf("fmt %s: %w", o, reason(err))
 		case !info.IsDir() && !strings.HasSuffix(path, ".hcl"):
 			if !named {
 				continue
@@ -168,18 +171,18 @@ func escapeGlob(path string) string {
 func replaceFile(path string, data []byte) error {
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return fmt.Errorf("replace %s: %w", path, err)
+		return fmt.Errorf("replace %s: %w", path, reason(err))
 	}
 	f, err := renameio.NewPendingFile(target, renameio.WithExistingPermissions())
 	if err != nil {
-		return fmt.Errorf("replace %s: %w", path, err)
+		return fmt.Errorf("replace %s: %w", path, reason(err))
 	}
 	defer f.Cleanup() // does nothing once the file is in place
 	if _, err := f.Write(data); err != nil {
-		return fmt.Errorf("replace %s: %w", path, err)
+		return fmt.Errorf("replace %s: %w", path, reason(err))
 	}
 	if err := f.CloseAtomicallyReplace(); err != nil {
-		return fmt.Errorf("replace %s: %w", path, err)
+		return fmt.Errorf("replace %s: %w", path, reason(err))
 	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"syscall"
 	"text/template"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/okstra/okstra/cmd/okstra/view"
+	"github.com/okstra/okstra/lang"
 	"github.com/okstra/okstra/runtime/durable"
 )
 
@@ -43,12 +43,8 @@ func (s *session) initialize() error {
 			return usage(initCommand(), "init writes an .hcl file, not %s", s.globals.file)
 		}
 	} else {
-		for _, name := range []string{"okstra.hcl.json", "okstra"} {
-			other := filepath.Join(s.globals.dir, name)
-			// A file called okstra is a program, not a definition.
-			if info, err := os.Stat(other); err == nil && info.IsDir() == (name == "okstra") {
-				return fmt.Errorf("there is a definition already: %s", s.display(other))
-			}
+		if found := lang.Conventional(s.source(nil).Fs, s.globals.dir); len(found) > 0 {
+			return fmt.Errorf("there is a definition already: %s", s.display(filepath.Join(s.globals.dir, found[0])))
 		}
 	}
 	clis, err := catalogCLIs()

@@ -2,7 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -79,8 +83,11 @@ func (o *planOptions) run(ctx context.Context, s *session, operands []string) er
 		return s.explainWorker(p.plan, o.explain)
 	}
 	if o.out != "" {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if err := savePlan(s.absolute(o.out), p.plan); err != nil {
-			return err
+			return fmt.Errorf("save plan %s: %w", o.out, err)
 		}
 	}
 	if err := s.view.Plan(p.plan); err != nil {
@@ -124,13 +131,42 @@ func words(values []string) []string {
 }
 
 // savePlan writes a plan so that a crash leaves the old file or the new one.
+// Only a saved plan or an empty file is replaced: the name may be that of the
+// definition.
 func savePlan(path string, p *plan.Plan) error {
 	b, err := plan.Indented(p)
 	if err != nil {
-		return fmt.Errorf("save plan: %w", err)
+		return err
+	}
+	if err := replaceable(path); err != nil {
+		return err
 	}
 	if err := durable.WriteFile(path, b, 0o600); err != nil {
-		return fmt.Errorf("save plan %s: %w", path, err)
+		return reason(err)
+	}
+	return nil
+}
+
+// replaceable says why a plan may not be put in the place of what is there.
+func replaceable(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("there is no folder %s", filepath.Dir(path))
+		}
+		return nil
+	case err != nil:
+		return reason(err)
+	case info.IsDir():
+		return errors.New("this is a folder; name a file in it")
+	case !info.Mode().IsRegular():
+		return errors.New("this is not a regular file")
+	case info.Size() == 0:
+		return nil
+	}
+	if _, err := readPlan(path); err != nil {
+		return errors.New("there is a file of this name already that is no saved plan; name another, or remove it first")
 	}
 	return nil
 }
