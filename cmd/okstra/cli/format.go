@@ -145,12 +145,23 @@ func (s *session) formatted(operands []string) ([]string, error) {
 			}
 			return nil, usage(fmtCommand(), "%s is not an .hcl file", o)
 		case !info.IsDir():
+			// Whoever names a file means it, wherever it is.
+			if !named {
+				if err := s.stays(path); err != nil {
+					return nil, err
+				}
+			}
 			out = append(out, path)
 			continue
 		}
 		inside, err := filepath.Glob(filepath.Join(escapeGlob(path), "*.hcl"))
 		if err != nil {
 			return nil, fmt.Errorf("fmt %s: %w", o, err)
+		}
+		for _, path := range inside {
+			if err := s.stays(path); err != nil {
+				return nil, err
+			}
 		}
 		out = append(out, inside...)
 	}
@@ -159,6 +170,28 @@ func (s *session) formatted(operands []string) ([]string, error) {
 	}
 	slices.Sort(out)
 	return slices.Compact(out), nil
+}
+
+// stays refuses a file that is a link out of the project and of its own folder,
+// as definitions are read: nothing of what is there is shown or changed.
+func (s *session) stays(path string) error {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return fmt.Errorf("fmt %s: %w", s.display(path), reason(err))
+	}
+	root, err := s.projectRoot()
+	if err != nil {
+		return err
+	}
+	for _, folder := range []string{root, filepath.Dir(path)} {
+		if folder, err = filepath.EvalSymlinks(folder); err != nil {
+			continue
+		}
+		if rel, err := filepath.Rel(folder, real); err == nil && filepath.IsLocal(rel) {
+			return nil
+		}
+	}
+	return fmt.Errorf("fmt %s: this is a link to %s, outside the project; to format that file, name it", s.display(path), real)
 }
 
 // escapeGlob makes a folder's name stand for itself in a pattern.

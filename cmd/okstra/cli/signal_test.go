@@ -128,6 +128,41 @@ func TestFileErrors(t *testing.T) {
 	}
 }
 
+// TestFormatLinks: fmt shows and changes nothing outside for a link to it.
+func TestFormatLinks(t *testing.T) {
+	for _, c := range []struct {
+		args, link, target string
+		want               int
+	}{
+		{"fmt", "p/okstra.hcl", "../outside.hcl", ExitError},
+		{"fmt", "p/okstra/a.hcl", "../../outside.hcl", ExitError},
+		{"fmt team", "p/team/a.hcl", "../../outside.hcl", ExitError},
+		{"fmt team", "p/team/a.hcl", "../real/team.hcl", ExitDone},
+		{"fmt", "p/okstra.hcl", "real/team.hcl", ExitDone},
+		{"fmt team/a.hcl", "p/team/a.hcl", "../../outside.hcl", ExitDone}, // a person names it
+	} {
+		dir := t.TempDir()
+		writeFile(t, filepath.Join(dir, "outside.hcl"), "a  = 1 # secret\n", 0o644)
+		writeFile(t, filepath.Join(dir, "p", "real", "team.hcl"), "a  = 1\n", 0o644)
+		writeFile(t, filepath.Join(dir, filepath.Dir(c.link), "README"), "", 0o644)
+		if err := os.Symlink(c.target, filepath.Join(dir, c.link)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Join(dir, "p", ".git"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		env, out, errOut := testEnv(t, filepath.Join(dir, "p"))
+		got := Main(strings.Fields(c.args), env)
+		if got != c.want || c.want == ExitError && !strings.Contains(oneLine(errOut.String()), "this is a link to") {
+			t.Errorf("%s: exit %d, want %d\n%s%s", c.args, got, c.want, out, errOut)
+		}
+		b, err := os.ReadFile(filepath.Join(dir, "outside.hcl"))
+		if err != nil || c.want == ExitError && string(b) != "a  = 1 # secret\n" {
+			t.Errorf("%s: the file outside is %q, %v", c.args, b, err)
+		}
+	}
+}
+
 // TestInitBesideCode: a folder called okstra that holds no definition is none.
 func TestInitBesideCode(t *testing.T) {
 	dir := t.TempDir()
