@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/okstra/okstra/lang/plan"
@@ -15,7 +14,6 @@ import (
 	"github.com/okstra/okstra/runtime/converge"
 	"github.com/okstra/okstra/runtime/durable"
 	"github.com/okstra/okstra/runtime/jobs"
-	"github.com/okstra/okstra/runtime/lead"
 	"github.com/okstra/okstra/runtime/record"
 )
 
@@ -71,77 +69,6 @@ func (s *session) advance(r *plan.Round) (*converge.RoundPlan, *Outcome, error) 
 		}
 		st = st.Judge(rp, answers)
 	}
-}
-
-// outdate sets aside what was made from the results of a round that is done
-// again. It is the rule of plan.Diff, which redoes every round behind one that
-// it redoes, for whoever has a round done again without a difference.
-func (s *session) outdate(name, why string) {
-	again := map[string]bool{name: true}
-	for i := range s.plan.Rounds {
-		r := &s.plan.Rounds[i]
-		if r.Name == name || !slices.ContainsFunc(s.plan.Reads(r), func(up string) bool { return again[up] }) {
-			continue
-		}
-		again[r.Name] = true
-		s.doAgain(r, why)
-	}
-}
-
-// doAgain sets aside what a round came to: its results, its convergence and
-// whether it met its require. What never ran is left to be started.
-func (s *session) doAgain(r *plan.Round, why string) {
-	if r.Kind == plan.RoundReverify {
-		s.voidConvergence(r, "redo: "+why) // a lead's plan may lie there already
-	}
-	rec := s.state.FindRound(r.Name)
-	if rec == nil {
-		return
-	}
-	for _, d := range s.state.WorkerDispatches {
-		if d.Round != r.Name || d.Superseded != "" || d.Status == plan.StatusPlanned || d.Status == plan.StatusNotRun {
-			continue
-		}
-		d.Superseded = "redo: " + why
-		s.unpin(d.WorkerKey)
-		s.changed()
-	}
-	if rec.Result != "" {
-		rec.Result = ""
-		s.changed()
-	}
-}
-
-// voidConvergence sets the plans, the judges' records and the state of a
-// convergence aside, none of which counts any more.
-func (s *session) voidConvergence(r *plan.Round, why string) {
-	rec := s.state.Round(r.Name)
-	begun := len(rec.Convergence) > 0 // else its judges were not asked, and may be now
-	files := []string{s.run.Convergence()}
-	for _, c := range rec.Convergence {
-		files = append(files, s.run.RoundPlan(c.Number), s.run.ReverifyJobs(c.Number))
-	}
-	// The next one may lie there, written by the lead and not taken yet.
-	files = append(files, s.run.RoundPlan(len(rec.Convergence)+1))
-	for _, path := range files {
-		delete(rec.Files, relative(s.run.Root, path))
-	}
-	// Not before the record no longer counts them: a crash between would leave
-	// plans recorded that are not there.
-	s.then(func() {
-		for _, path := range files {
-			if err := os.Rename(path, path+".void-"+token(4)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				s.note(lead.Event{TS: s.env.Now(), Type: lead.Note, Phase: lead.PhaseConvergence, Round: r.Name, Message: fmt.Sprintf("a void convergence could not be set aside: %v", err)})
-			}
-		}
-	})
-	for _, d := range s.state.WorkerDispatches {
-		if begun && d.Round == r.Name && d.Superseded == "" {
-			d.Superseded = why
-		}
-	}
-	rec.Convergence, rec.Result = nil, ""
-	s.changed()
 }
 
 // emitted reads what the latest completed invocation of a worker emitted; with

@@ -7,7 +7,6 @@ import (
 
 	"github.com/okstra/okstra/lang/plan"
 	"github.com/okstra/okstra/lang/plan/paths"
-	"github.com/okstra/okstra/runtime/converge"
 	"github.com/okstra/okstra/runtime/jobs"
 	"github.com/okstra/okstra/runtime/lead"
 	"github.com/okstra/okstra/runtime/record"
@@ -170,62 +169,6 @@ func (s *session) compare() error {
 		s.actions[a.Key] = a
 	}
 	return nil
-}
-
-// outdated says of the rounds whose results are made of something that is done
-// again, or is dropped, what that is. A re-verification is one whole: it starts
-// anew where one of its judges does.
-func (s *session) outdated() map[string]string {
-	again, dropped := map[string]bool{}, map[string]bool{}
-	for _, a := range s.plan.Difference.Workers {
-		again[a.Round] = again[a.Round] || a.Action != plan.ActionDone && a.Action != plan.ActionDropped
-		dropped[a.Round] = dropped[a.Round] || a.Action == plan.ActionDropped
-	}
-	out := map[string]string{}
-	for i := range s.plan.Rounds {
-		r := &s.plan.Rounds[i]
-		for _, up := range s.plan.Reads(r) {
-			switch {
-			case again[up]:
-				out[r.Name] = "round " + up + " is done again"
-			case dropped[up] && r.Kind == plan.RoundReverify:
-				out[r.Name] = "round " + up + " has lost a worker"
-			}
-		}
-		for _, w := range r.Workers {
-			if a := s.actions[w.Key]; r.Kind == plan.RoundReverify && a.Action == plan.ActionRedo && !strings.HasPrefix(a.Why, failedBefore) && out[r.Name] == "" {
-				out[r.Name] = "a judge is asked again: " + a.Why
-			}
-		}
-		if stuck := s.stuck(r); len(stuck) > 0 && out[r.Name] == "" {
-			out[r.Name] = fmt.Sprintf("%s failed in it, and later rounds were built on that", stuck[0])
-		}
-		again[r.Name] = again[r.Name] || out[r.Name] != ""
-	}
-	return out
-}
-
-// stuck are the judges for whom a re-verification that has ended is unmet, and
-// who cannot be asked again in it: a later round was built on the one in which
-// they failed.
-func (s *session) stuck(r *plan.Round) []string {
-	if r.Kind != plan.RoundReverify || s.roundOf(r.Name) != "unmet" {
-		return nil
-	}
-	if st, err := s.convergenceState(); err != nil || st == nil || st.Stage != converge.StageDone {
-		return nil
-	}
-	var out []string
-	for _, w := range r.Workers {
-		d := s.state.Latest(w.Key)
-		if ended(d) && d.Batch == s.openReverify(r) {
-			return nil // it is tried again there first
-		}
-		if ended(d) {
-			out = append(out, w.Key)
-		}
-	}
-	return out
 }
 
 // tellRedos says which completed work is done again, and what made it so.
