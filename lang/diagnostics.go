@@ -68,6 +68,7 @@ const (
 	SummaryRequiredRole       = "Required role missing"
 	SummaryResultRead         = "Result file with read access"
 	SummaryBudget             = "Budget cannot be counted"
+	SummaryPrompt             = "Prompt does not arrive once"
 	SummaryBudgetSmall        = "Budget allows no start"
 	SummaryCommand            = "Provider has no command"
 	SummaryProgram            = "Program cannot be started"

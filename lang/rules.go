@@ -18,6 +18,7 @@ func (c *compiler) checkRun() {
 	c.checkReverify()
 	c.checkWriters()
 	c.checkRequiredRoles()
+	c.checkPrompts()
 	c.checkBudget()
 }
 
@@ -192,6 +193,44 @@ func (c *compiler) checkRequiredRoles() {
 	for _, role := range c.rules.Required {
 		if role != roleLead && hasRole(c.stations, role) == nil {
 			c.diags = append(c.diags, caution(c.run.header, SummaryRequiredRole, "A run of the task type %s is whole with the role %q, and no duty of this run is done in it.", c.head.taskType, role))
+		}
+	}
+}
+
+// checkPrompts warns once of each provider whose workers would get no prompt,
+// or get it twice.
+func (c *compiler) checkPrompts() {
+	named := map[string][]plan.Ref{} // what of the prompt the command and environment name, by provider
+	for _, r := range c.plan.Rounds {
+		for _, w := range r.Workers {
+			parts := slices.Clone(w.Argv)
+			for _, e := range w.Env {
+				parts = append(parts, e.Value)
+			}
+			for _, t := range parts {
+				for _, ref := range t.Refs() {
+					switch ref {
+					case plan.RefPromptPath, plan.RefPromptText, plan.RefPromptReference:
+						named[w.Provider] = append(named[w.Provider], ref)
+					}
+				}
+			}
+		}
+	}
+	told := map[string]bool{}
+	for _, st := range c.stations {
+		p := st.provider
+		if told[p.name] {
+			continue
+		}
+		at := st.assign.attr("to").Expr.Range()
+		switch {
+		case p.prompt == plan.PromptPath && p.output != plan.OutputText && len(named[p.name]) == 0:
+			told[p.name] = true
+			c.diags = append(c.diags, caution(at, SummaryPrompt, "The provider %q gets its prompt by path, but its command names none, and a CLI of that kind reads no file by itself. Write prompt = \"stdin\" in it, or put prompt.path or prompt.text into its command.", p.name))
+		case p.prompt != plan.PromptPath && slices.Contains(named[p.name], plan.RefPromptText):
+			told[p.name] = true
+			c.diags = append(c.diags, caution(at, SummaryPrompt, "The provider %q gets its prompt twice: by prompt = %q, and as prompt.text in its command. Leave one of them out; with prompt = \"path\" the command alone gives it.", p.name, p.prompt))
 		}
 	}
 }
