@@ -45,7 +45,7 @@ func Limits() []Limit {
 		{"nesting of decoded JSON and YAML", "200 levels", "The decoders are recursive."},
 		{"values that YAML aliases may stand for", "1,000,000", "A few lines of aliases in aliases can stand for billions of values."},
 		{"width, precision and indentation", "10,000", "format(\"%0999999d\", 1) would be a megabyte of zeros."},
-		{"size of a number", "about 400 digits before and after the point", "Larger ones cannot be written out in reasonable time."},
+		{"size of a number, of operators and variables too", "about 400 digits before and after the point", "Larger ones cannot be written out in reasonable time."},
 	}
 }
 
