@@ -91,6 +91,12 @@ func (s *Server) launch(sf *surface, shown bool) error {
 		defer s.served.Done()
 		// The exit status is nothing that cmux would tell.
 		_ = cmd.Wait()
+		// What it said last belongs on the screen before its end is told;
+		// whoever still holds the terminal may do so for ever.
+		select {
+		case <-read:
+		case <-time.After(time.Second):
+		}
 		s.exited(sf, life, cmd.Process.Pid)
 		terminal.Close()
 		<-read
