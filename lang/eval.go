@@ -151,6 +151,8 @@ func reshape(diags hcl.Diagnostics) hcl.Diagnostics {
 			d.Summary = SummarySensitive
 		case strings.Contains(d.Detail, "is only known when the worker is started"):
 			d.Summary = SummarySymbolic
+		case strings.Contains(d.Detail, "digits after the point"), strings.Contains(d.Detail, "is infinite, or too large"):
+			d.Summary = SummaryOutOfRange
 		case strings.Contains(d.Detail, "number of more than 400 digits"):
 			d.Summary = SummaryTooLarge
 		case strings.HasPrefix(d.Detail, "The expression result is null."):
@@ -247,6 +249,8 @@ func tooLarge(v cty.Value) string {
 		}
 		t := v.Type()
 		switch {
+		case function.Infinite(v):
+			why = "it is infinite, or holds a number that is"
 		case function.TooLong(v):
 			why = "a number may have at most about 400 digits before and after the point"
 		case t == cty.String:

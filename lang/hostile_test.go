@@ -183,8 +183,52 @@ func TestLongNumbers(t *testing.T) {
 			if src.World != nil {
 				whole.World = src.World
 			}
-			wantDiags(t, whole, SummaryTooLarge)
+			summary := SummaryTooLarge
+			if name == "quotient" {
+				summary = SummaryOutOfRange // it is too small
+			}
+			wantDiags(t, whole, summary)
 		})
+	}
+}
+
+// TestNoNumber: what is infinite or no number is refused wherever it comes
+// from, and without the stack of the program.
+func TestNoNumber(t *testing.T) {
+	const infinite, undefined, zero = "infinite", "the result is not a number", "divided by zero"
+	for expr, want := range map[string]string{
+		"pow(-8, 0.333)":           undefined,
+		"log(-1, 10)":              undefined,
+		"log(1, 1)":                undefined,
+		"log(0, 0)":                undefined,
+		"sum([\"Inf\", \"-Inf\"])": undefined,
+		"sum([1/0])":               zero,
+		"alltrue([1 / 0 > 1])":     zero, // and nothing of what is not known then
+		"(1/0) % 2":                zero,
+		"1 / 0":                    zero,
+		"1 % 0":                    zero,
+		"1 / \"0\"":                zero,
+		"pow(10, 400)":             infinite,
+		"log(0, 10)":               infinite,
+		"tonumber(\"Inf\")":        infinite,
+		"-\"Inf\"":                 infinite,
+		"\"Inf\" % 2":              infinite,
+		"format(\"%d\", \"Inf\")":  infinite,
+		"yamldecode(\".inf\")":     infinite,
+		"1e-300 * 1e-300":          "after the point",
+	} {
+		diags, _ := complaints(tree(t, map[string]string{"okstra.hcl": "locals {\n  x = " + expr + "\n}\n" + strings.Replace(body, "Do it.", "Do ${local.x}.", 1)}))
+		all := texts(diags)
+		if len(diags) != 1 || !strings.Contains(all, want) || strings.Contains(all, "goroutine") || strings.Contains(all, "panic") || strings.Contains(all, SummaryTooLarge) {
+			t.Errorf("%s: want one diagnostic with %q:\n%s", expr, want, all)
+		}
+	}
+	for _, given := range []string{"inf", "-Inf", "+inf"} {
+		src := tree(t, map[string]string{"okstra.hcl": "variable \"n\" {\n  type = number\n}\n" + body})
+		src.Vars = []VarArg{{Var: "n=" + given}}
+		if diags, _ := complaints(src); len(diags) != 1 || !strings.Contains(diags[0].Detail, infinite) {
+			t.Errorf("%s: %s", given, texts(diags))
+		}
 	}
 }
 

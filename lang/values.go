@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 
+	functions "github.com/okstra/okstra/lang/function"
 	"github.com/okstra/okstra/lang/plan"
 )
 
@@ -169,10 +170,12 @@ func guardFunction(f function.Function) function.Function {
 			if err := refuse(args); err != nil {
 				return cty.DynamicPseudoType, err
 			}
-			return f.ReturnTypeForValues(args)
+			t, err := f.ReturnTypeForValues(args)
+			return t, functions.Plain(err)
 		},
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-			return f.Call(args)
+			v, err := f.Call(args)
+			return v, functions.Plain(err)
 		},
 	}
 	if v := f.VarParam(); v != nil {

@@ -71,8 +71,8 @@ func bounded(f function.Function, before check) function.Function {
 		Type: func(args []cty.Value) (cty.Type, error) {
 			// A text is made a number where one is needed.
 			for i, a := range args {
-				if TooLong(a) {
-					return cty.NilType, function.NewArgErrorf(i, "is a number of more than 400 digits")
+				if why := numberFault(a); why != "" {
+					return cty.NilType, function.NewArgErrorf(i, "it %s", why)
 				}
 			}
 			// Some functions compute their result to know its type.
@@ -81,12 +81,13 @@ func bounded(f function.Function, before check) function.Function {
 					return cty.NilType, err
 				}
 			}
-			return f.ReturnTypeForValues(args)
+			t, err := f.ReturnTypeForValues(args)
+			return t, Plain(err)
 		},
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 			v, err := f.Call(args)
 			if err != nil {
-				return cty.NilVal, err
+				return cty.NilVal, Plain(err)
 			}
 			if !v.IsKnown() && wholeArguments(args) {
 				return cty.NilVal, errors.New("an argument is null, and a value is needed")
@@ -129,8 +130,8 @@ func (s *size) add(v cty.Value) error {
 			return fmt.Errorf("the strings of the result have more than %d bytes (16 MiB) together", MaxTotal)
 		}
 	case t == cty.Number:
-		if TooLong(v) {
-			return fmt.Errorf("the result is a number of more than 400 digits")
+		if why := numberFault(v); why != "" {
+			return errors.New("the result " + why)
 		}
 	case v.CanIterateElements():
 		for it := v.ElementIterator(); it.Next(); {

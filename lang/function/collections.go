@@ -68,6 +68,9 @@ func quantifier(all bool) function.Function {
 		Params: []function.Parameter{{Name: "list", Type: cty.List(cty.Bool)}},
 		Type:   function.StaticReturnType(cty.Bool),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			if !args[0].IsWhollyKnown() {
+				return cty.UnknownVal(cty.Bool), nil
+			}
 			for _, v := range args[0].AsValueSlice() {
 				if holds := !v.IsNull() && v.True(); holds != all {
 					return cty.BoolVal(!all), nil

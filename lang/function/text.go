@@ -212,8 +212,10 @@ func checkFormatted(spec cty.Value, values, given []cty.Value, rows int) error {
 		total += int64(padding)
 		if next < len(values) {
 			total += shown(values[next])
-			if strings.Contains("bdoxXeEfgG", m[5]) && longNumber(given[next]) {
-				return function.NewArgErrorf(1+next, "is a number of more than 400 digits")
+			if strings.Contains("bdoxXeEfgG", m[5]) {
+				if why := textFault(given[next]); why != "" {
+					return function.NewArgErrorf(1+next, "it %s", why)
+				}
 			}
 		}
 		next++
@@ -227,23 +229,26 @@ func checkFormatted(spec cty.Value, values, given []cty.Value, rows int) error {
 	return nil
 }
 
-// longNumber reports whether a text, or one of a list, is too long a number
-// where a number is made of it.
-func longNumber(v cty.Value) bool {
+// textFault is what is wrong with the number that is made of a text, or of one
+// of a list, or "".
+func textFault(v cty.Value) string {
 	switch t := v.Type(); {
 	case v.IsNull():
-		return false
+		return ""
 	case t == cty.String:
-		n, err := cty.ParseNumberVal(v.AsString())
-		return err == nil && TooLong(n)
+		if n, err := cty.ParseNumberVal(v.AsString()); err == nil {
+			return numberFault(n)
+		}
 	case t.IsListType(), t.IsSetType(), t.IsTupleType():
 		for it := v.ElementIterator(); it.Next(); {
-			if _, e := it.Element(); e.Type() == cty.String && longNumber(e) {
-				return true
+			if _, e := it.Element(); e.Type() == cty.String {
+				if why := textFault(e); why != "" {
+					return why
+				}
 			}
 		}
 	}
-	return false
+	return ""
 }
 
 // small reads a few digits; none are 0.
