@@ -107,7 +107,7 @@ func (o *applyOptions) run(ctx context.Context, s *session, operands []string) e
 	if err := s.knownBackend(o.backend); err != nil {
 		return err
 	}
-	c, l, err := compile(s.source(o.vars), name, lang.CompileOptions{ProgramsRequired: true, After: o.after})
+	c, l, err := s.compileFirst(ctx, s.source(o.vars), name, lang.CompileOptions{ProgramsRequired: true, After: o.after})
 	if err != nil {
 		return err
 	}

@@ -221,7 +221,7 @@ func (c *command) reads() bool {
 	switch c.name {
 	case "plan":
 		return true
-	case "attach", "doctor": // these wait for programs that they end first
+	case "attach", "doctor": // these wait for programs that they end first; doctor says itself when it only reads
 		return false
 	}
 	return c.group == groupWrite || c.group == groupLook || c.group == groupOkstra

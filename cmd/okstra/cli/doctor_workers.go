@@ -21,7 +21,9 @@ import (
 // workerFindings looks at every worker CLI. With probe it gives each that was
 // found a tiny job; unproven tells that one of these was not completed.
 func (s *session) workerFindings(ctx context.Context, root string, probe bool) (found []view.Finding, unproven bool, err error) {
+	ended := s.endSoon(ctx) // nothing is started yet that would have to be ended
 	clis, definition, err := s.knownCLIs()
+	ended()
 	if err != nil {
 		return nil, false, err
 	}

@@ -46,7 +46,7 @@ okstra render-bundle review@002 --lead-runtime external`,
 					if err := s.knownBackend(*backend); err != nil {
 						return err
 					}
-					c, l, err := compile(s.source(flags.vars), name, lang.CompileOptions{ProgramsRequired: true, After: *after})
+					c, l, err := s.compileFirst(ctx, s.source(flags.vars), name, lang.CompileOptions{ProgramsRequired: true, After: *after})
 					if err != nil {
 						return err
 					}

@@ -71,6 +71,10 @@ func (o *planOptions) run(ctx context.Context, s *session, operands []string) er
 	if o.out != "" && o.explain != "" {
 		return usage(planCommand(), "--out and --explain do not go together")
 	}
+	if definitionName(o.out) {
+		return remedied(usage(planCommand(), "--out %s: files of this name are read as definitions or values of variables", o.out),
+			"Name it otherwise, such as review.plan.json.")
+	}
 	p, err := s.prepare(ctx, planRequest{
 		run: optional(operands, 0), vars: o.vars, after: o.after,
 		backend: o.backend, fresh: o.fresh, replace: words(o.replace),
@@ -128,6 +132,13 @@ func words(values []string) []string {
 		}
 	}
 	return out
+}
+
+// definitionName reports whether a file of this name is read as a part of a
+// definition, or as values of its variables, wherever one looks for them.
+func definitionName(path string) bool {
+	name := strings.ToLower(filepath.Base(path))
+	return strings.HasSuffix(name, ".hcl") || strings.HasSuffix(name, ".hcl.json")
 }
 
 // savePlan writes a plan so that a crash leaves the old file or the new one.

@@ -120,6 +120,17 @@ func compile(src lang.Source, run string, o lang.CompileOptions) (*lang.Compiled
 	return c, l, nil
 }
 
+// compileFirst compiles what a verb is about to execute. Nothing is written or
+// started yet, so a signal ends this as it ends a verb that only reads.
+func (s *session) compileFirst(ctx context.Context, src lang.Source, run string, o lang.CompileOptions) (*lang.Compiled, loaded, error) {
+	defer s.endSoon(ctx)()
+	c, l, err := compile(src, run, o)
+	if ctx.Err() != nil {
+		return nil, l, context.Cause(ctx)
+	}
+	return c, l, err
+}
+
 // prepared is a plan that shows what apply would do.
 type prepared struct {
 	plan *plan.Plan

@@ -62,6 +62,42 @@ func TestReadersEndSoon(t *testing.T) {
 	}
 }
 
+// TestEvaluationEndsSoon: so does a verb that is about to write or to start
+// something, while it evaluates the definition.
+func TestEvaluationEndsSoon(t *testing.T) {
+	for _, args := range []string{"apply", "render-bundle", "doctor --probe"} {
+		t.Run(args, func(t *testing.T) {
+			dir := t.TempDir()
+			started, release := filepath.Join(dir, "started"), filepath.Join(dir, "release")
+			writeFile(t, filepath.Join(dir, "okstra.hcl"), strings.Replace(askDefinition, `"x"`, `"${git.head}"`, 1), 0o644)
+			writeFile(t, filepath.Join(dir, ".git", "HEAD"), "", 0o644)
+			writeFile(t, filepath.Join(dir, "bin", "git"), "#!/bin/sh\n: > "+started+"\nuntil [ -e "+release+" ]; do /bin/sleep 0.02; done\necho "+strings.Repeat("a", 40)+"\n", 0o755)
+			env, _, errOut := testEnv(t, dir)
+			signals := make(chan os.Signal)
+			exited := make(chan int, 1)
+			env.Signals = func() (<-chan os.Signal, func()) { return signals, func() {} }
+			env.Exit = func(code int) { exited <- code }
+			ended := make(chan int)
+			go func() { ended <- Main(strings.Fields(args), env) }()
+			await(t, func() bool {
+				_, err := os.Stat(started)
+				return err == nil
+			})
+			signals <- syscall.SIGTERM
+			if got := <-exited; got != 143 {
+				t.Errorf("the process ends with %d, want 143", got)
+			}
+			writeFile(t, release, "", 0o644)
+			if got := <-ended; got != 143 {
+				t.Errorf("the verb ends with %d, want 143\n%s", got, errOut)
+			}
+			if _, err := os.Stat(filepath.Join(dir, ".okstra")); err == nil {
+				t.Error("it wrote records")
+			}
+		})
+	}
+}
+
 // TestReads: what drives or ends workers takes the time that it needs.
 func TestReads(t *testing.T) {
 	for name, want := range map[string]bool{
@@ -84,8 +120,7 @@ func TestOut(t *testing.T) {
 	for _, c := range []struct {
 		out, words string
 	}{
-		{"okstra.hcl", "save plan okstra.hcl: there is a file of this name already that is no saved plan"},
-		{"other.json", "no saved plan"},
+		{"other.json", "save plan other.json: there is a file of this name already that is no saved plan"},
 		{".", "this is a folder"},
 		{"nosuch/p.json", "save plan nosuch/p.json: there is no folder " + filepath.Join(dir, "nosuch")},
 		{"new.json", ""},
@@ -97,6 +132,16 @@ func TestOut(t *testing.T) {
 		got := Main([]string{"plan", "--out", c.out}, env)
 		if want := map[bool]int{true: ExitDone, false: ExitError}[c.words == ""]; got != want || !strings.Contains(oneLine(errOut.String()), c.words) {
 			t.Errorf("--out %s: exit %d, want %d, with %q:\n%s", c.out, got, want, c.words, errOut)
+		}
+	}
+	for _, out := range []string{"okstra.hcl", "okstra.vars.hcl", "okstra.hcl.json", "sub/p.hcl", ".hcl", "A.HCL"} {
+		env, _, errOut := testEnv(t, dir)
+		env.Backends = realBackends
+		if got := Main([]string{"plan", "--out", out}, env); got != ExitUsage || !strings.Contains(errOut.String(), "review.plan.json") {
+			t.Errorf("--out %s: exit %d\n%s", out, got, errOut)
+		}
+		if _, err := os.Stat(filepath.Join(dir, out)); err == nil && out != "okstra.hcl" {
+			t.Errorf("--out %s was written", out)
 		}
 	}
 	if b, err := os.ReadFile(filepath.Join(dir, "okstra.hcl")); err != nil || string(b) != askDefinition {
