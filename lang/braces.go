@@ -17,6 +17,7 @@ type opener struct {
 	indent int       // column of the first word of its line
 	lines  int       // lines seen in it
 	flat   bool      // what is in it is not indented
+	short  bool      // an object whose keys begin on its own line
 }
 
 // unclosed is a block that lacks its closing brace, as far as indentation and
@@ -60,7 +61,7 @@ func braces(src []byte, name string) (*unclosed, *early) {
 			top.lines++
 			closing := t.Type == hclsyntax.TokenCBrace
 			switch {
-			case !closing && top.lines == 1 && column <= top.indent:
+			case !closing && !top.short && top.lines == 1 && column <= top.indent:
 				top.flat = true
 			case missing == nil && !top.flat && (column < top.indent || column == top.indent && !closing):
 				missing = &unclosed{*top, t.Range.Start.Line}
@@ -76,6 +77,8 @@ func braces(src []byte, name string) (*unclosed, *early) {
 			if parent := last(stack); missing == nil && parent != nil && parent.doc != nil && o.block && o.doc == nil && blockNamed(o.title) {
 				missing = &unclosed{*parent, o.header.Start.Line}
 			}
+			o.short = !o.block && i+1 < len(tokens) && tokens[i+1].Range.Start.Line == t.Range.Start.Line &&
+				tokens[i+1].Type != hclsyntax.TokenNewline && tokens[i+1].Type != hclsyntax.TokenComment
 			stack = append(stack, o)
 		case hclsyntax.TokenCBrace:
 			top := last(stack)

@@ -19,6 +19,7 @@ const (
 	SummaryUnreadable         = "File cannot be read"
 	SummarySyntax             = "Further syntax errors"
 	SummaryBraceMissing       = "Closing brace missing"
+	SummaryBracketMissing     = "Closing bracket missing"
 	SummaryBraceTooMany       = "Closing brace too many"
 	SummaryHeredoc            = "Text without an end"
 	SummaryQuotes             = "Quotes missing"

@@ -65,6 +65,10 @@ func plainer(d *hcl.Diagnostic, src []byte) *hcl.Diagnostic {
 		said = braceMissing(src, at.Filename, 0)
 	case d.Summary == "Argument or block definition required" && bytes.HasPrefix(rest, []byte("}")):
 		said = braceTooMany(src, at.Filename, at)
+	case d.Summary == "Missing item separator":
+		if said = quotesMissing(src, at); said == nil {
+			said = bracketMissing(src, d)
+		}
 	case d.Summary == "Unterminated template string":
 		said = heredocOpen(src, at.Filename)
 	default:
@@ -76,6 +80,42 @@ func plainer(d *hcl.Diagnostic, src []byte) *hcl.Diagnostic {
 		return d
 	}
 	return said
+}
+
+// bracketForms are the lines that cannot go on with a list: what stands before
+// the place where the parser stumbles, the whole line, and an attribute.
+type bracketForms struct{ before, line, attribute *regexp.Regexp }
+
+var bracketForm = sync.OnceValue(func() bracketForms {
+	return bracketForms{
+		before:    regexp.MustCompile(`^\s*(?:[A-Za-z_][\w-]*\s*)?$`),
+		line:      regexp.MustCompile(`^\s*(?:\}|[A-Za-z_][\w-]*\s*=(?:[^=>]|$)|[A-Za-z_][\w-]*(?:\s+"[^"]*")*\s*\{)`),
+		attribute: regexp.MustCompile(`^\s*([A-Za-z_][\w-]*)\s*=`),
+	}
+})
+
+// bracketMissing is what to say of a list that should have ended before the
+// line on which the parser misses a comma; nil where that line may belong to it.
+func bracketMissing(src []byte, d *hcl.Diagnostic) *hcl.Diagnostic {
+	at, open := d.Subject.Start, d.Context
+	if open == nil || open.Start.Line >= at.Line || open.Start.Byte >= len(src) {
+		return nil
+	}
+	form := bracketForm()
+	begin := bytes.LastIndexByte(src[:at.Byte], '\n') + 1
+	line, _, _ := bytes.Cut(src[begin:], []byte("\n"))
+	if !form.before.Match(src[begin:at.Byte]) || !form.line.Match(line) {
+		return nil
+	}
+	begin = bytes.LastIndexByte(src[:open.Start.Byte], '\n') + 1
+	header := src[begin : open.Start.Byte+1]
+	what := "This list"
+	if m := form.attribute.FindSubmatch(header); m != nil {
+		what = string(m[1])
+	}
+	begin += len(header) - len(bytes.TrimLeft(header, " \t"))
+	return fault(rangeIn(src, d.Subject.Filename, begin, open.Start.Byte+1), SummaryBracketMissing,
+		"%s is not closed. By the look of the file, a ] is missing before line %d.", what, at.Line)
 }
 
 // objectFault reports whether the parser stumbled between the keys of an object.
