@@ -5,15 +5,15 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// repeatedKeys reports keys that stand twice in one object of a file, of which
-// HCL would take the last without a word. In JSON syntax HCL reports them
-// itself.
-func (l *loader) repeatedKeys(f *hcl.File) {
-	body, ok := f.Body.(*hclsyntax.Body)
+// repeatedKeys reports keys that stand twice in one object of a body or an
+// expression, of which HCL would take the last without a word. In JSON syntax
+// HCL reports them itself.
+func (l *loader) repeatedKeys(of any) {
+	node, ok := of.(hclsyntax.Node)
 	if !ok {
 		return
 	}
-	_ = hclsyntax.VisitAll(body, func(n hclsyntax.Node) hcl.Diagnostics {
+	_ = hclsyntax.VisitAll(node, func(n hclsyntax.Node) hcl.Diagnostics {
 		object, ok := n.(*hclsyntax.ObjectConsExpr)
 		if !ok {
 			return nil

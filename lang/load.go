@@ -315,7 +315,7 @@ func (l *loader) imports(f *hcl.File, u *unit, ring []string) {
 // decode decodes every block of a unit.
 func (l *loader) decode(u *unit) {
 	for _, f := range u.files {
-		l.repeatedKeys(f)
+		l.repeatedKeys(f.Body)
 		c := l.content(f.Body, rootDoc, true)
 		for _, b := range c.Blocks {
 			l.block(b)

@@ -300,16 +300,19 @@ run "r" {
 		files map[string]string
 		words []string
 	}{
-		"no value":        {nil, nil, []string{SummaryVariableMissing, "--var s=", "OKSTRA_VAR_s"}},
-		"undeclared":      {[]VarArg{s, {Var: "aa=1"}}, nil, []string{SummaryVariableUndeclared, "Did you mean a?"}},
-		"no equals sign":  {[]VarArg{s, {Var: "a"}}, nil, []string{SummaryVariableInvalid}},
-		"not a list":      {[]VarArg{s, {Var: "n=x y"}}, nil, []string{"<value for var.n>"}},
-		"wrong elements":  {[]VarArg{s, {Var: `n=["x"]`}}, nil, []string{SummaryVariableInvalid, "--var"}},
-		"variable block":  {[]VarArg{s, {File: "v.hcl"}}, map[string]string{"v.hcl": `variable "a" {}`}, []string{SummaryVariableInvalid, "a = …"}},
-		"no such file":    {[]VarArg{s, {File: "v.hcl"}}, nil, []string{SummaryUnreadable, "v.hcl"}},
-		"no quotes":       {[]VarArg{s, {File: "v.hcl"}}, map[string]string{"v.hcl": `a = abc`}, []string{"v.hcl:1,5-8: " + SummaryNotInScope, `put it in quotes: "abc"`}},
-		"no quotes there": {[]VarArg{s, {Var: "n=[x]"}}, nil, []string{"<value for var.n>:1,2-3", `put it in quotes: "x"`}},
-		"not a plain one": {[]VarArg{s, {File: "v.hcl"}}, map[string]string{"v.hcl": `a = local.x`}, []string{"v.hcl:1"}},
+		"no value":             {nil, nil, []string{SummaryVariableMissing, "--var s=", "OKSTRA_VAR_s"}},
+		"undeclared":           {[]VarArg{s, {Var: "aa=1"}}, nil, []string{SummaryVariableUndeclared, "Did you mean a?"}},
+		"no equals sign":       {[]VarArg{s, {Var: "a"}}, nil, []string{SummaryVariableInvalid}},
+		"not a list":           {[]VarArg{s, {Var: "n=x y"}}, nil, []string{"<value for var.n>"}},
+		"wrong elements":       {[]VarArg{s, {Var: `n=["x"]`}}, nil, []string{SummaryVariableInvalid, "--var"}},
+		"variable block":       {[]VarArg{s, {File: "v.hcl"}}, map[string]string{"v.hcl": `variable "a" {}`}, []string{SummaryVariableInvalid, "a = …"}},
+		"a block":              {[]VarArg{s, {File: "v.hcl"}}, map[string]string{"v.hcl": "n {\n}\n"}, []string{"v.hcl:1,1-2: " + SummaryVariableInvalid, "write n = …"}},
+		"no quotes, sensitive": {[]VarArg{{File: "v.hcl"}}, map[string]string{"v.hcl": `s = abc`}, []string{SummaryVariableInvalid, `a text stands in quotes: s = "…"`}},
+		"too large":            {[]VarArg{{File: "v.hcl"}}, map[string]string{"v.hcl": `s = 1e9999`}, []string{"Number too large", "exponent"}},
+		"no such file":         {[]VarArg{s, {File: "v.hcl"}}, nil, []string{SummaryUnreadable, "v.hcl"}},
+		"no quotes":            {[]VarArg{s, {File: "v.hcl"}}, map[string]string{"v.hcl": `a = abc`}, []string{"v.hcl:1,5-8: " + SummaryNotInScope, `put it in quotes: "abc"`}},
+		"no quotes there":      {[]VarArg{s, {Var: "n=[x]"}}, nil, []string{"<value for var.n>:1,2-3", `put it in quotes: "x"`}},
+		"not a plain one":      {[]VarArg{s, {File: "v.hcl"}}, map[string]string{"v.hcl": `a = local.x`}, []string{"v.hcl:1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := files
@@ -330,6 +333,7 @@ func TestValuesShown(t *testing.T) {
 	for name, c := range map[string]struct{ file, values, want string }{
 		"native": {"v.hcl", "# seen by nobody\ntopic = abc # nor this\nkey   = \"hunter2\"\ntopc  = \"hunter2\"\n",
 			"                \ntopic = abc           \nkey   =          \ntopc  =          \n"},
+		"block":  {"v.hcl", "key {\n  hunter2 = 1\n}\ntopic \"hunter2\" {\n}\n", "key  \n             \n \ntopic            \n \n"},
 		"json":   {"v.json", `{"topic": "abc", "key": "hunter2"}`, ` "topic": "abc"  "key":           `},
 		"broken": {"v.hcl", "topic = \"abc\nkey = \"hunter2\"\n", ""},
 	} {
@@ -402,5 +406,36 @@ variable "u" {
 				t.Errorf("%s points at the secret", d)
 			}
 		}
+	}
+}
+
+// TestPiecesStaySecret: what cannot be read of a values file, and what functions
+// say of a sensitive value, holds no piece of one.
+func TestPiecesStaySecret(t *testing.T) {
+	const text = "variable \"s\" {\n  sensitive = true\n  validation {\n    condition = regexall(\"x\", \"x\") == [] || CONDITION\n    error_message = \"No.\"\n  }\n}\n" + body
+	for name, c := range map[string]struct{ file, values, condition, want string }{
+		"number":      {"v.hcl", "s = 5hunter2\n", "true", "a text stands in quotes"},
+		"percentage":  {"v.hcl", "s = 4711%\n", "true", "a text stands in quotes"},
+		"heredoc":     {"v.hcl", "s = <<HUNTER\nx\nHUNTER, 2\n", "true", "a text stands in quotes"},
+		"directive":   {"v.hcl", "s = \"%{hunter2}\"\n", "true", "a text stands in quotes"},
+		"keys":        {"v.hcl", "s = { hunter2 = 1, hunter2 = 2 }\n", "true", "does not have the declared type"},
+		"JSON":        {"v.json", `{"s": hunter2}`, "true", "a text stands in quotes"},
+		"conversion":  {"v.hcl", `s = "hunter2"`, `tonumber(substr(var.s, 0, 6)) > 0`, "cannot be worked out with the value of var.s"},
+		"pattern":     {"v.hcl", `s = "hunter2("`, `regex("${substr(var.s, 5, -1)}", "") == ""`, "cannot be worked out with the value of var.s"},
+		"as written":  {"v.hcl", `s = "hunter2"`, `tonumber("word") > 0`, `cannot convert "word" to number`},
+		"as written2": {"v.hcl", `s = "hunter2"`, `pow(-8, 0.5) > 0`, `the result is not a number`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			src := tree(t, map[string]string{"okstra.hcl": strings.Replace(text, "CONDITION", c.condition, 1), c.file: c.values})
+			src.Vars = []VarArg{{File: c.file}}
+			diags, _ := complaints(src)
+			all := texts(diags)
+			want(t, all, c.want)
+			for _, piece := range []string{"hunt", "er2", "HUNTER", "4711"} {
+				if strings.Contains(all, piece) {
+					t.Errorf("the diagnostics hold %q:\n%s", piece, all)
+				}
+			}
+		})
 	}
 }

@@ -165,7 +165,9 @@ func (l *loader) gather() map[string]given {
 
 // gatherFile adds the values of one values file.
 func (l *loader) gatherFile(path string, out map[string]given) {
+	said := len(l.diags)
 	f := l.parse(path, l.main)
+	l.concealSyntax(said, l.def.files[l.show(path)])
 	// A values file may hold what must not be shown: no snippet comes from it
 	// before it is known which parts those are.
 	delete(l.def.files, l.show(path))
@@ -183,19 +185,44 @@ func (l *loader) gatherFile(path string, out map[string]given) {
 		}
 	}
 	attrs, diags := f.Body.JustAttributes()
+	if body, native := f.Body.(*hclsyntax.Body); native {
+		diags = nil
+		for _, b := range body.Blocks {
+			reveal(shown, f.Bytes, b.TypeRange)
+			l.fault(b.TypeRange, SummaryVariableInvalid, "A values file gives values, and no blocks: write %s = …, or %[1]s = { … } where it is an object.", b.Type)
+		}
+	}
 	l.diags = append(l.diags, diags...)
-	l.repeatedKeys(f)
 	for _, name := range names(attrs) {
 		a := attrs[name]
 		reveal(shown, f.Bytes, hcl.Range{Start: a.NameRange.Start, End: a.Expr.Range().Start})
 		if v := l.def.variables[name]; v != nil && !v.sensitive {
 			reveal(shown, f.Bytes, a.Expr.Range())
+			l.repeatedKeys(a.Expr)
 		}
 		if l.def.variables[name] == nil {
 			l.diags = append(l.diags, caution(a.NameRange, SummaryVariableUndeclared, "This definition does not declare a variable %q.%s", name, meant(name, names(l.def.variables))))
 			continue
 		}
 		out[name] = given{source: l.def.places[a.Range.Filename].shown, expr: a.Expr, at: a.Expr.Range()}
+	}
+}
+
+// concealSyntax takes what is quoted of a values file out of the diagnostics
+// after the first so many, where it may be of a sensitive value: which part of a
+// file that is cannot be told where the file cannot be read.
+func (l *loader) concealSyntax(from int, f *hcl.File) {
+	for i, d := range l.diags[from:] {
+		if d.Subject == nil || guard.Check(f.Bytes, d.Subject.Filename).HasErrors() {
+			return // it could not be opened, or was not parsed
+		}
+		for _, v := range l.def.variables {
+			if v.sensitive {
+				l.diags[from+i] = fault(*d.Subject, d.Summary, "This cannot be read. It may be a part of a sensitive value, so it is not shown. A values file holds lines such as NAME = \"text\"; a text stands in quotes.")
+				l.diags = l.diags[:from+i+1]
+				return
+			}
+		}
 	}
 }
 
@@ -289,7 +316,7 @@ func (l *loader) read(v *variable, g given) (cty.Value, bool) {
 		value, diags := g.expr.Value(emptyContext)
 		if diags.HasErrors() {
 			if v.sensitive {
-				l.fault(v.header, SummaryVariableInvalid, "The value of var.%s in %s cannot be read. A values file holds plain values.", v.name, g.source)
+				l.fault(v.header, SummaryVariableInvalid, "The value of var.%s in %s cannot be read. A values file holds plain values, and a text stands in quotes: %[1]s = \"…\".", v.name, g.source)
 				return cty.DynamicVal, false
 			}
 			l.diags = append(l.diags, plainOnly(g.expr, diags)...)
@@ -354,7 +381,7 @@ func (l *loader) validate(v *variable) bool {
 	for _, val := range v.validations {
 		cond, diags := l.def.eval.value(val.attr("condition").Expr, real)
 		if diags.HasErrors() {
-			l.diags = append(l.diags, l.discreet(v, diags)...)
+			l.diags = append(l.diags, l.discreet(v, val.attr("condition").Expr, diags)...)
 			ok = false
 			continue
 		}
@@ -374,10 +401,10 @@ func (l *loader) validate(v *variable) bool {
 		ok = false
 		shown := real
 		if v.sensitive {
-			shown = map[string]cty.Value{"var": cty.ObjectVal(map[string]cty.Value{v.name: cty.StringVal("(sensitive)")})}
+			shown = v.concealed()
 		}
 		message, diags := l.def.eval.value(val.attr("error_message").Expr, shown)
-		l.diags = append(l.diags, l.discreet(v, diags)...)
+		l.diags = append(l.diags, diags...)
 		text, isText := toText(message)
 		if !isText {
 			if !diags.HasErrors() {
@@ -390,16 +417,22 @@ func (l *loader) validate(v *variable) bool {
 	return ok
 }
 
-// discreet takes a sensitive value out of diagnostics.
-func (l *loader) discreet(v *variable, diags hcl.Diagnostics) hcl.Diagnostics {
+// concealed is what is in scope in the place of a sensitive value.
+func (v *variable) concealed() map[string]cty.Value {
+	return map[string]cty.Value{"var": cty.ObjectVal(map[string]cty.Value{v.name: cty.StringVal("(sensitive)")})}
+}
+
+// discreet takes what may be a part of a sensitive value out of the diagnostics
+// of an expression: all that are not the same with another value.
+func (l *loader) discreet(v *variable, expr hcl.Expression, diags hcl.Diagnostics) hcl.Diagnostics {
 	if !v.sensitive {
 		return diags
 	}
-	secret, _ := secretText(v.value)
+	_, same := l.def.eval.value(expr, v.concealed())
 	for _, d := range diags {
 		d.EvalContext, d.Expression = nil, nil
-		if secret != "" {
-			d.Detail = strings.ReplaceAll(d.Detail, secret, "(sensitive)")
+		if !slices.ContainsFunc(same, func(o *hcl.Diagnostic) bool { return o.Summary == d.Summary && o.Detail == d.Detail }) {
+			d.Detail = fmt.Sprintf("This cannot be worked out with the value of var.%s. What is wrong with it is not shown, since it is sensitive.", v.name)
 		}
 	}
 	return diags
