@@ -206,8 +206,14 @@ func (s *session) ready(r *plan.Round, command string) (*Outcome, error) {
 	}
 	next := []string{command}
 	rec := s.state.FindRound(r.Name)
-	if r.Gate != nil && (rec == nil || rec.Approval == nil || approvalState(s.run, s.plan, s.state, rec) != "approved") {
-		next = append(s.next().answers(r), next...)
+	if r.Gate != nil {
+		var rs RoundStatus
+		if err := answerOf(s.run, s.plan, s.state, r, rec, &rs); err != nil {
+			return nil, err
+		}
+		if rs.Approval != "approved" && rs.Approval != "denied" { // the dispatch takes an answer that is there
+			next = append(s.next().answers(r), next...)
+		}
 	}
 	const done = "Everything that was dispatched has ended."
 	switch {

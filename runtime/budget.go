@@ -70,6 +70,12 @@ func (sp spending) sum() plan.Spent {
 
 func spent(st *record.State, p *plan.Plan) spending {
 	sp := spending{longest: map[string]time.Duration{}}
+	workers := map[string]*plan.Worker{}
+	for i := range p.Rounds {
+		for j := range p.Rounds[i].Workers {
+			workers[p.Rounds[i].Workers[j].Key] = &p.Rounds[i].Workers[j]
+		}
+	}
 	for _, d := range st.WorkerDispatches {
 		active := d.Status == plan.StatusSpawning || d.Status == plan.StatusRunning
 		if !active && d.StartedAt == nil {
@@ -82,7 +88,7 @@ func spent(st *record.State, p *plan.Plan) spending {
 		case d.FinishedAt != nil:
 			sp.longest[d.Batch] = max(sp.longest[d.Batch], d.FinishedAt.Sub(*d.StartedAt))
 		}
-		_, w := p.Worker(d.WorkerKey)
+		w := workers[d.WorkerKey]
 		known := d.Usage != nil && d.Usage.Source != plan.UsageUnavailable && !active
 		switch {
 		case known:

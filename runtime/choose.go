@@ -129,7 +129,7 @@ func keptBackend(ctx context.Context, env Env, p *plan.Plan, kept, override stri
 			others = []string{fallback}
 		}
 		if len(others) > 0 {
-			remedy += fmt.Sprintf(", or go on with another: okstra apply %s --backend %s", p.Run.Name, others[len(others)-1])
+			remedy += fmt.Sprintf(", or go on with another: the same command with --backend %s", others[len(others)-1])
 		}
 		return "", false, &Refusal{What: fmt.Sprintf("the run was begun with backend %s, which is not available now", name), Moved: []string{err.Error()}, Remedy: remedy}
 	}

@@ -434,6 +434,9 @@ func (s *session) lost(path string, f *flight, j sidecar.Judgement) {
 	f.settling = true
 	st, grace := j.Status, f.d.Limits.Grace.D()
 	s.background(func() func() {
+		// Without its lock it looks dead and may live: it goes first, or it would
+		// write down the end of what is ended here.
+		unlocked := !j.OtherBoot && proc.Signal(st.Supervisor, killSignal) == nil
 		left, err := proc.EndClaim(context.Background(), st.Claim, grace) // it ends by itself, after grace and patience
 		return func() {
 			s.forget(path)
@@ -443,6 +446,8 @@ func (s *session) lost(path string, f *flight, j sidecar.Judgement) {
 			switch {
 			case j.OtherBoot:
 				detail = "the machine was started anew while it ran"
+			case unlocked:
+				detail = "its lock file was removed while it ran; it and its supervisor were ended"
 			case err != nil:
 				detail = fmt.Sprintf("the supervisor was killed; what of the worker is left is not known: %v", err)
 			case len(left) > 0:

@@ -65,7 +65,7 @@ func (s *session) gate(ctx context.Context, r *plan.Round) (gateResult, error) {
 	}
 	if file == nil {
 		rec.Result = "" // what an earlier end of the run said of it no longer holds
-		s.note(lead.Event{TS: s.env.Now(), Type: lead.GateWaiting, Phase: lead.PhaseOf(lead.GateWaiting, r.Kind), Round: r.Name, Message: "waiting for an approval: " + r.Gate.Reason})
+		s.note(lead.Event{TS: s.env.Now(), Type: lead.GateWaiting, Phase: lead.PhaseOf(lead.GateWaiting, r.Kind), Round: r.Name, Message: "waiting for an approval: " + asked(r, s.rejected)})
 		return gateWaits, s.commit()
 	}
 	rec.Approval = &record.Approval{Approved: file.Approved, Choice: file.Choice, Note: file.Note, By: file.By, At: file.At, Seen: file.Seen}
@@ -96,7 +96,7 @@ func (s *session) ask(ctx context.Context, r *plan.Round) (*ApprovalFile, error)
 		}
 		answered()
 	}()
-	answer, ok := s.asker.Ask(asking, r.Name, *r.Gate)
+	answer, ok := s.asker.Ask(asking, r.Name, plan.Gate{Reason: asked(r, s.rejected), Choices: r.Gate.Choices})
 	if err := interruptible(ctx); err != nil {
 		return nil, err
 	}
@@ -139,11 +139,31 @@ func (s *session) readApproval(r *plan.Round) (*ApprovalFile, error) {
 	if a.Seen == resultsDigest(s.run, s.plan, s.state, r.Name) {
 		return a, nil
 	}
-	if err := os.Rename(path, path+".void-"+token(4)); err != nil {
-		return nil, fmt.Errorf("set a void approval aside: %w", err)
+	if err := setAside(path, a); err != nil {
+		return nil, err
 	}
 	s.note(lead.Event{TS: s.env.Now(), Type: lead.Note, Round: r.Name, Message: "the approval of round " + r.Name + " saw other results and is void"})
-	return nil, nil
+	if a, err = loadApproval(path); err != nil || a == nil || a.Seen != resultsDigest(s.run, s.plan, s.state, r.Name) {
+		return nil, err
+	}
+	return a, nil // given just now
+}
+
+// setAside takes a void answer out of the way. Another may have been given in
+// its place meanwhile, which stays.
+func setAside(path string, void *ApprovalFile) error {
+	aside := path + ".void-" + token(4)
+	if err := os.Rename(path, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("set a void approval aside: %w", err)
+	}
+	moved, err := loadApproval(aside)
+	if err != nil || moved == nil || moved.Seen == void.Seen && moved.At.Equal(void.At) {
+		return err
+	}
+	if err := os.Link(aside, path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("put an approval back: %w", err)
+	}
+	return os.Remove(aside)
 }
 
 func loadApproval(path string) (*ApprovalFile, error) {
@@ -199,13 +219,21 @@ func Approve(_ context.Context, env Env, sel Selector, round string, a Answer) (
 	if err := checkChoice(r, a); err != nil {
 		return nil, err
 	}
+	if blocker := blockedBy(run, p, st); !reached(st, r, blocker) {
+		// What it would have seen is not there yet, so it would be void.
+		what := fmt.Sprintf("the gate of round %s is not reached yet: %s", r.Name, strings.Join(unmet(st, r), ", "))
+		if blocker != "" {
+			what = fmt.Sprintf("the gate of round %s is not reached: %s", r.Name, blocker)
+		}
+		return nil, &Refusal{What: what, Remedy: "answer it when it asks; " + following{run: run, st: st}.verb("status") + " says what the run waits for"}
+	}
 	file := ApprovalFile{Format: ApprovalFormat, Round: r.Name, Approved: a.Approved, Choice: a.Choice, Note: a.Note, By: a.By, At: env.Now(), Seen: resultsDigest(run, p, st, r.Name)}
 	path := run.Approval(r.Name)
 	if old, err := loadApproval(path); err != nil {
 		return nil, err
 	} else if old != nil && old.Seen != file.Seen {
-		if err := os.Rename(path, path+".void-"+token(4)); err != nil {
-			return nil, fmt.Errorf("set a void approval aside: %w", err)
+		if err := setAside(path, old); err != nil {
+			return nil, err
 		}
 	}
 	err = writeApproval(run, file)
@@ -219,8 +247,13 @@ func Approve(_ context.Context, env Env, sel Selector, round string, a Answer) (
 	if !a.Approved {
 		verb = "denied"
 	}
-	return &Outcome{Run: run, RunName: st.RunName, State: st, Plan: p, Summary: fmt.Sprintf("Round %s of %s is %s.", r.Name, run.Ref(), verb),
-		Next: []string{following{run: run, st: st}.apply()}}, nil
+	out := &Outcome{Run: run, RunName: st.RunName, State: st, Plan: p, Summary: fmt.Sprintf("Round %s of %s is %s.", r.Name, run.Ref(), verb)}
+	if driven(run) {
+		out.Summary += " The okstra that drives the run goes on from it."
+		return out, nil
+	}
+	out.Next = []string{following{run: run, st: st}.apply()}
+	return out, nil
 }
 
 // gateOf finds the round whose gate is meant; without a name it is the one

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/okstra/okstra/lang/plan"
@@ -65,10 +66,21 @@ func (s *session) takeViolations() error {
 		if d == nil || !d.Status.Terminal() || d.Status == plan.StatusContractViolated {
 			continue
 		}
+		counted := d.Superseded == "" && !s.replaced(d)
 		s.end(d, plan.StatusContractViolated, plan.ReasonForbiddenAction, e.Message, nil)
-		s.discount(d)
+		if counted { // nothing was made from an attempt that another replaced
+			s.discount(d)
+		}
 	}
 	return s.endOutdated()
+}
+
+// replaced reports whether a later attempt of the same batch took the place of
+// an invocation.
+func (s *session) replaced(d *record.Dispatch) bool {
+	return slices.ContainsFunc(s.state.InBatch(d.Batch), func(o *record.Dispatch) bool {
+		return o.WorkerKey == d.WorkerKey && o.Attempt > d.Attempt && o.Status != plan.StatusPlanned && o.Status != plan.StatusNotRun
+	})
 }
 
 // discount takes what a violator did out of the run, with everything that was

@@ -72,6 +72,10 @@ func observe(run paths.Run, st *record.State) (*plan.Recorded, error) {
 	if rec.Plan, err = loadPlan(run, st); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
+	pins := map[string]*record.Pin{}
+	for i := range st.Pins {
+		pins[st.Pins[i].WorkerKey] = &st.Pins[i]
+	}
 	for _, d := range st.WorkerDispatches {
 		if d.Superseded != "" {
 			continue
@@ -90,11 +94,13 @@ func observe(run paths.Run, st *record.State) (*plan.Recorded, error) {
 			}
 			w.Live = j.Verdict == sidecar.Live
 			w.NeverRan = j.Verdict == sidecar.NeverStarted
-		}
-		for _, pin := range st.Pins {
-			if pin.WorkerKey == d.WorkerKey {
-				w.InputsPinned, w.ProgramPinned = pin.Inputs, pin.Program
+			w.Unsettled = j.Verdict == sidecar.Terminal
+			if j.Verdict == sidecar.Lost {
+				w.Status, w.Reason = plan.StatusError, plan.ReasonSupervisorLost
 			}
+		}
+		if pin := pins[d.WorkerKey]; pin != nil {
+			w.InputsPinned, w.ProgramPinned = pin.Inputs, pin.Program
 		}
 		rec.Workers[d.WorkerKey] = w
 	}
@@ -134,6 +140,8 @@ func approvalState(run paths.Run, p *plan.Plan, st *record.State, r *record.Roun
 	switch {
 	case !r.Approval.Approved:
 		return "denied"
+	case st.Ended != "":
+		return "approved" // what it saw then is no question any more
 	case p == nil, r.Approval.Seen != resultsDigest(run, p, st, r.Name):
 		return "void"
 	}

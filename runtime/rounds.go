@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/okstra/okstra/lang/plan"
@@ -45,17 +46,28 @@ func (s *session) carryOut(ctx context.Context) (*Outcome, error) {
 // carryOutRound brings one round to its end. An outcome means that the run
 // cannot go on for now.
 func (s *session) carryOutRound(ctx context.Context, r *plan.Round) (*Outcome, error) {
-	if !s.liveIn(r) {
-		switch pass, err := s.gate(ctx, r); {
-		case err != nil:
+	if !s.passed(r) {
+		// Who was started before the gate was put there, or became void, is
+		// brought to its end; nobody else begins.
+		if err := s.settleAll(ctx, func(d *record.Dispatch) bool { return d.Round == r.Name }); err != nil {
 			return s.detached(err), err
-		case pass == gateWaits && s.stopping:
-			s.skip(r, plan.ReasonStopped)
-			return nil, nil
-		case pass == gateWaits:
-			return s.waitsForApproval(r), nil
-		case pass == gateDenied:
-			return s.deny(r)
+		}
+	}
+	switch pass, err := s.gate(ctx, r); {
+	case err != nil:
+		return s.detached(err), err
+	case pass == gateWaits && s.stopping:
+		s.skip(r, plan.ReasonStopped)
+		return nil, nil
+	case pass == gateWaits:
+		return s.waitsForApproval(r), nil
+	case pass == gateDenied:
+		return s.deny(r)
+	}
+	if s.held(r) {
+		// What the gate held back is weighed now that it is open.
+		if err := s.settleDifference(ctx); err != nil {
+			return nil, err
 		}
 	}
 	var err error
@@ -73,9 +85,21 @@ func (s *session) carryOutRound(ctx context.Context, r *plan.Round) (*Outcome, e
 	return nil, s.finishRound(r)
 }
 
+// passed reports whether a round has no gate, or one that was answered.
+func (s *session) passed(r *plan.Round) bool {
+	rec := s.state.FindRound(r.Name)
+	return r.Gate == nil || rec != nil && rec.Approval != nil && approvalState(s.run, s.plan, s.state, rec) == "approved"
+}
+
+// held reports whether the difference had to leave something of a round behind
+// its gate.
+func (s *session) held(r *plan.Round) bool {
+	return slices.ContainsFunc(r.Workers, func(w plan.Worker) bool { return s.actions[w.Key].Action == plan.ActionBlocked })
+}
+
 // waitsForApproval is the outcome of a gate that nobody has answered yet.
 func (s *session) waitsForApproval(r *plan.Round) *Outcome {
-	out := s.outcome(4, fmt.Sprintf("Round %s waits for an approval: %s", r.Name, r.Gate.Reason), s.next().answers(r)...)
+	out := s.outcome(4, fmt.Sprintf("Round %s waits for an approval: %s", r.Name, asked(r, s.rejected)), s.next().answers(r)...)
 	out.Waiting = "approval of round " + r.Name
 	return out
 }
@@ -202,15 +226,6 @@ func (s *session) pendingWork(r *plan.Round) bool {
 	return false
 }
 
-func (s *session) liveIn(r *plan.Round) bool {
-	for _, f := range s.live {
-		if f.d.Round == r.Name {
-			return true
-		}
-	}
-	return false
-}
-
 // barred says why a round cannot begin, with the reason for its workers.
 func (s *session) barred(r *plan.Round) plan.Reason {
 	switch {
@@ -327,6 +342,9 @@ func (s *session) enlistFor(j *job) {
 	case plan.ActionRetry:
 		s.enlist(j, latest.Attempt+1, latest.Allowance, nil)
 	default:
+		if latest != nil && !latest.Status.Terminal() && latest.Status != plan.StatusPlanned {
+			return // it is on its way: nothing is started beside it
+		}
 		if latest != nil && latest.Batch == j.batch && (latest.Status == plan.StatusPlanned || latest.Status == plan.StatusNotRun) {
 			if a.Action == plan.ActionRedo {
 				latest.RetryAfter = nil // somebody asked for it now

@@ -24,7 +24,12 @@ func Status(ctx context.Context, env Env, sel Selector) (*RunStatus, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.Leftovers = leftBehind(ctx, env, run, st)
+	open := leftOpen(run, st)
+	for i, gone := range goneOf(ctx, env.Backends, open) {
+		if !gone {
+			out.Leftovers = append(out.Leftovers, paneName(open[i]))
+		}
+	}
 	return out, nil
 }
 
@@ -36,6 +41,8 @@ func Runs(ctx context.Context, env Env, projectRoot string) ([]RunStatus, error)
 		return nil, err
 	}
 	out := make([]RunStatus, 0, len(all))
+	var left []*record.Dispatch // what may still be on a screen, of all runs: they are looked at together
+	var of []int                // the run of each, as an index of out
 	for _, run := range all {
 		st, err := record.Load(run.TeamState())
 		var one *RunStatus
@@ -46,32 +53,33 @@ func Runs(ctx context.Context, env Env, projectRoot string) ([]RunStatus, error)
 			out = append(out, RunStatus{Run: run, Ref: run.Ref(), TaskType: run.TaskType, Seq: run.Seq, Ended: "damaged", Leftovers: []string{err.Error()}})
 			continue
 		}
-		one.Leftovers = leftBehind(ctx, env, run, st)
+		for _, d := range leftOpen(run, st) {
+			left, of = append(left, d), append(of, len(out))
+		}
 		out = append(out, *one)
+	}
+	gone := goneOf(ctx, env.Backends, left)
+	for i, d := range left {
+		if !gone[i] {
+			out[of[i]].Leftovers = append(out[of[i]].Leftovers, paneName(d))
+		}
 	}
 	return out, nil
 }
 
-// leftBehind names what a run that nobody goes on with has left on a screen,
-// as far as it is still there: a server may have ended with everything in it.
-func leftBehind(ctx context.Context, env Env, run paths.Run, st *record.State) []string {
+// leftOpen is what a run that nobody goes on with may have left on a screen. A
+// server may have ended since, with everything in it.
+func leftOpen(run paths.Run, st *record.State) []*record.Dispatch {
 	if !behind(run, st) {
 		return nil
 	}
-	var out []string
 	var open []*record.Dispatch
 	for _, d := range st.WorkerDispatches {
 		if onScreen(d) {
 			open = append(open, d)
 		}
 	}
-	gone := goneOf(ctx, env.Backends, open)
-	for i, d := range open {
-		if !gone[i] {
-			out = append(out, paneName(d))
-		}
-	}
-	return out
+	return open
 }
 
 func statusOf(run paths.Run, st *record.State) (*RunStatus, error) {
@@ -94,6 +102,7 @@ func statusOf(run paths.Run, st *record.State) (*RunStatus, error) {
 		}
 	}
 	out.Usage = providers.Sum(usages...)
+	blocker := blockedBy(run, p, st)
 	for i := range p.Rounds {
 		r := &p.Rounds[i]
 		rs := RoundStatus{Name: r.Name, Kind: string(r.Kind), Total: len(r.Workers), Gate: r.Gate != nil}
@@ -122,30 +131,47 @@ func statusOf(run paths.Run, st *record.State) (*RunStatus, error) {
 		if err := answerOf(run, p, st, r, rec, &rs); err != nil {
 			return nil, err
 		}
-		if out.Waiting == "" && st.Ended == "" && !active && rs.State != "met" && r.Gate != nil && upstreamMet(st, r) {
+		if out.Waiting == "" && st.Ended == "" && !active && rs.State != "met" && r.Gate != nil && reached(st, r, blocker) {
 			switch {
 			case rs.Answered:
 				out.Waiting = "okstra apply, which takes the answer to the gate of round " + r.Name
 			case rs.Approval != "approved":
-				out.Waiting = "approval of round " + r.Name + ": " + r.Gate.Reason
+				out.Waiting = "approval of round " + r.Name + ": " + asked(r, blocker)
 			}
 		}
 		out.Rounds = append(out.Rounds, rs)
 	}
-	if out.Waiting == "" && st.Ended == "" {
-		out.Waiting = blocked(run, p, st)
+	if out.Waiting == "" && st.Ended == "" && blocker != "" {
+		out.Waiting = "the end of the run, with a report at most: " + blocker
 	}
 	return out, nil
 }
 
-// blocked says who blocks the work of an unfinished run, empty where nobody
-// does. A verdict that cannot be read blocks nothing; verify tells of it.
-func blocked(run paths.Run, p *plan.Plan, st *record.State) string {
+// blockedBy says who blocks the work of a run, empty where nobody does. A
+// verdict that cannot be read blocks nothing; verify tells of it.
+func blockedBy(run paths.Run, p *plan.Plan, st *record.State) string {
 	s := &session{run: run, state: st, plan: p}
-	if s.weighAll() != nil || s.rejected == "" {
+	if s.weighAll() != nil {
 		return ""
 	}
-	return "the end of the run, with a report at most: " + s.rejected
+	return s.rejected
+}
+
+// reached reports whether it is a round's turn: what it comes after is met, or
+// it is the report on work that somebody blocks.
+func reached(st *record.State, r *plan.Round, blocker string) bool {
+	if blocker != "" {
+		return r.Kind == plan.RoundReportWriter
+	}
+	return upstreamMet(st, r)
+}
+
+// asked is the question of a round's gate, with who blocks the work beside it.
+func asked(r *plan.Round, blocker string) string {
+	if blocker == "" {
+		return r.Gate.Reason
+	}
+	return r.Gate.Reason + " (" + blocker + ")"
 }
 
 // answerOf fills in how the gate of a round was answered: as recorded, or as
@@ -180,14 +206,18 @@ func roundState(rec *record.Round, active bool) string {
 	return "begun"
 }
 
-func upstreamMet(st *record.State, r *plan.Round) bool {
+// unmet names the rounds that a round waits for.
+func unmet(st *record.State, r *plan.Round) []string {
+	var out []string
 	for _, name := range r.After {
 		if up := st.FindRound(name); up == nil || up.Result != "met" {
-			return false
+			out = append(out, "round "+name+" has not met its require")
 		}
 	}
-	return true
+	return out
 }
+
+func upstreamMet(st *record.State, r *plan.Round) bool { return len(unmet(st, r)) == 0 }
 
 // driven reports whether an okstra holds the run now.
 func driven(run paths.Run) bool {

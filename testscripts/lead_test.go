@@ -57,6 +57,8 @@ func newProject(t *testing.T, name, taskType string) *project {
 	for name, value := range variables(home, sockets) {
 		p.env = append(p.env, name+"="+value)
 	}
+	// What a test leaves running would write into a folder that is being removed.
+	t.Cleanup(func() { p.with(nil, "okstra", "stop") })
 	if err := unpack(name, root); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +108,8 @@ func (p *project) with(env []string, program string, args ...string) ended {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(p.t.Context(), waitLimit)
+	// Not the test's own context: that has ended when it cleans up.
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Args[0] = program

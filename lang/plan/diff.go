@@ -139,7 +139,9 @@ func (d *differ) compare() {
 			if a.Action != ActionDone {
 				any = true
 			}
-			if blocked != "" && (a.Action == ActionDispatch || a.Action == ActionRedo || a.Action == ActionRetry) {
+			// A redo of a worker that still runs ends it, behind a closed gate too.
+			lives := a.Action == ActionRedo && d.rec.Workers[a.Key].Live && !d.fresh
+			if blocked != "" && !lives && (a.Action == ActionDispatch || a.Action == ActionRedo || a.Action == ActionRetry) {
 				a.Action, a.Attempt = ActionBlocked, 0
 				a.Why = why
 			}
@@ -273,6 +275,8 @@ func (d *differ) worker(r *Round, w *Worker, rec RecordedRound, upstream string)
 		a.Action, a.Why = ActionRedo, "it still runs, but its assignment changed: it is ended first"
 	case old.Live:
 		a.Action, a.Attempt, a.Why = ActionAdopt, 0, "still running"
+	case old.Unsettled && !changed && upstream == "":
+		a.Action, a.Attempt, a.Why = ActionAdopt, 0, "it has ended; apply settles it"
 	case changed:
 		a.Action, a.Why = ActionRedo, "its assignment changed ("+d.what(w)+")"
 	case upstream != "":

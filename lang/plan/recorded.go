@@ -34,6 +34,7 @@ type RecordedWorker struct {
 	Attempt          int  // of that invocation
 	Allowance        int  // attempts used since the last fresh allowance
 	Live             bool // a supervisor runs
+	Unsettled        bool // it has ended, and no runner has settled it yet
 	// NeverRan is set where the attempt was planned or spawning but its
 	// supervisor never reached start: the same attempt may be started again.
 	NeverRan bool

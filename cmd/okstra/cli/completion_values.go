@@ -67,7 +67,7 @@ func (s *session) recordedRuns(ctx context.Context, current string) []string {
 	if err != nil {
 		return nil
 	}
-	all, err := runtime.Runs(ctx, s.engine(root, nil), root)
+	all, err := runtime.Runs(ctx, s.offline(root), root)
 	if err != nil {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (s *session) workerNames(ctx context.Context, run string) []string {
 	if err != nil {
 		return nil
 	}
-	st, err := runtime.Status(ctx, s.engine(sel.ProjectRoot, nil), sel)
+	st, err := runtime.Status(ctx, s.offline(sel.ProjectRoot), sel)
 	if err != nil {
 		return nil
 	}
@@ -123,7 +123,7 @@ func (s *session) gates(ctx context.Context, run string) []string {
 		return nil
 	}
 	var out []string
-	st, err := runtime.Status(ctx, s.engine(sel.ProjectRoot, nil), sel)
+	st, err := runtime.Status(ctx, s.offline(sel.ProjectRoot), sel)
 	if err != nil {
 		if p := s.quietPlan(run); p != nil {
 			for _, r := range p.Rounds {
@@ -212,4 +212,12 @@ func (s *session) quietPlan(run string) *plan.Plan {
 		return nil
 	}
 	return c.Plan
+}
+
+// offline is an engine that asks no multiplexer: a person waits for the
+// completion of a word.
+func (s *session) offline(root string) runtime.Env {
+	env := s.engine(root, nil)
+	env.Backends = nil
+	return env
 }
