@@ -48,28 +48,53 @@ func LeadEvent(env Env, run paths.Run, e lead.Event) (lead.Event, error) {
 	return e, lead.Append(run, e)
 }
 
-// takeViolations marks the invocations of which the lead reported a forbidden
-// action.
-func (s *session) takeViolations() error {
-	events, err := lead.Read(s.run.Events())
+// violation is a forbidden action that the lead has reported.
+type violation struct {
+	d       *record.Dispatch
+	message string
+}
+
+// reported are the violations that no runner has taken into the record yet.
+func reported(run paths.Run, st *record.State) ([]violation, error) {
+	events, err := lead.Read(run.Events())
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
+	var out []violation
 	for _, e := range events {
 		if e.Type != lead.ForbiddenAction {
 			continue
 		}
-		d := s.state.Invocation(e.InvocationRef)
-		if d == nil || !d.Status.Terminal() || d.Status == plan.StatusContractViolated {
+		d := st.Invocation(e.InvocationRef)
+		if d == nil || !d.Status.Terminal() || d.Status == plan.StatusContractViolated || slices.ContainsFunc(out, func(v violation) bool { return v.d == d }) {
 			continue
 		}
-		counted := d.Superseded == "" && !s.replaced(d)
-		s.end(d, plan.StatusContractViolated, plan.ReasonForbiddenAction, e.Message, nil)
-		if counted { // nothing was made from an attempt that another replaced
-			s.discount(d)
+		out = append(out, violation{d, e.Message})
+	}
+	return out, nil
+}
+
+// counts reports whether something was made from what a violator did: it was
+// not set aside, and no later attempt took its place.
+func (v violation) counts(st *record.State) bool {
+	return v.d.Superseded == "" && !replaced(st, v.d)
+}
+
+// takeViolations marks the invocations of which the lead reported a forbidden
+// action.
+func (s *session) takeViolations() error {
+	list, err := reported(s.run, s.state)
+	if err != nil {
+		return err
+	}
+	for _, v := range list {
+		counts := v.counts(s.state)
+		s.end(v.d, plan.StatusContractViolated, plan.ReasonForbiddenAction, v.message, nil)
+		if counts {
+			s.discount(v.d)
 		}
 	}
 	return s.endOutdated()
@@ -77,8 +102,8 @@ func (s *session) takeViolations() error {
 
 // replaced reports whether a later attempt of the same batch took the place of
 // an invocation.
-func (s *session) replaced(d *record.Dispatch) bool {
-	return slices.ContainsFunc(s.state.InBatch(d.Batch), func(o *record.Dispatch) bool {
+func replaced(st *record.State, d *record.Dispatch) bool {
+	return slices.ContainsFunc(st.InBatch(d.Batch), func(o *record.Dispatch) bool {
 		return o.WorkerKey == d.WorkerKey && o.Attempt > d.Attempt && o.Status != plan.StatusPlanned && o.Status != plan.StatusNotRun
 	})
 }

@@ -72,6 +72,16 @@ func observe(run paths.Run, st *record.State) (*plan.Recorded, error) {
 	if rec.Plan, err = loadPlan(run, st); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
+	violations, err := reported(run, st)
+	if err != nil {
+		return nil, err
+	}
+	violators, weakened := map[*record.Dispatch]bool{}, map[string]bool{}
+	for _, v := range violations {
+		if v.counts(st) {
+			violators[v.d], weakened[v.d.Round] = true, true
+		}
+	}
 	pins := map[string]*record.Pin{}
 	for i := range st.Pins {
 		pins[st.Pins[i].WorkerKey] = &st.Pins[i]
@@ -99,13 +109,16 @@ func observe(run paths.Run, st *record.State) (*plan.Recorded, error) {
 				w.Status, w.Reason = plan.StatusError, plan.ReasonSupervisorLost
 			}
 		}
+		if violators[d] { // the next runner takes it in
+			w.Status, w.Reason = plan.StatusContractViolated, plan.ReasonForbiddenAction
+		}
 		if pin := pins[d.WorkerKey]; pin != nil {
 			w.InputsPinned, w.ProgramPinned = pin.Inputs, pin.Program
 		}
 		rec.Workers[d.WorkerKey] = w
 	}
 	for _, r := range st.Rounds {
-		rr := plan.RecordedRound{Settled: r.Result == "met" && (rec.Plan == nil || !jobs.Wanted(rec.Plan, r.Name, st.WorkerDispatches))}
+		rr := plan.RecordedRound{Settled: r.Result == "met" && !weakened[r.Name] && (rec.Plan == nil || !jobs.Wanted(rec.Plan, r.Name, st.WorkerDispatches))}
 		if r.Approval != nil {
 			rr.Approval = approvalState(run, rec.Plan, st, r)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/okstra/okstra/lang/plan"
+	"github.com/okstra/okstra/lang/plan/paths"
 	"github.com/okstra/okstra/runtime/record"
 )
 
@@ -24,6 +25,19 @@ func stale(o ApplyOptions, p *plan.Plan, st *record.State, saved string, isNew b
 		moved = append(moved, "the state is of another run than the one planned against")
 	case st.Serial != p.State.Serial:
 		moved = append(moved, fmt.Sprintf("the state is at serial %d; the plan was computed against %d", st.Serial, p.State.Serial))
+	}
+	if st != nil && !isNew {
+		violations, err := reported(paths.Run{Root: p.ProjectRoot, Task: p.Run.Task, TaskType: p.Run.TaskType, Seq: p.State.Seq}, st)
+		if err != nil {
+			return err
+		}
+		for _, v := range violations {
+			for _, a := range p.Difference.Workers {
+				if a.Key == v.d.WorkerKey && a.Action == plan.ActionDone && v.counts(st) {
+					moved = append(moved, "a forbidden action of "+v.d.InvocationRef+" was reported since")
+				}
+			}
+		}
 	}
 	if o.Recheck != nil {
 		now, err := o.Recheck()

@@ -78,7 +78,11 @@ func TeamDispatch(ctx context.Context, env Env, o DispatchOptions) (*DispatchRep
 		return nil, err
 	}
 	if !o.DryRun {
-		if !s.onItsWay() {
+		violations, err := reported(s.run, s.state)
+		if err != nil {
+			return nil, err
+		}
+		if !s.onItsWay() && len(violations) == 0 {
 			// The record is the truth already: what is refused is refused before
 			// anything is written.
 			look := o
