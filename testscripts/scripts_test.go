@@ -6,6 +6,7 @@
 package testscripts
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -45,6 +46,10 @@ func TestMain(m *testing.M) {
 				signal.Notify(make(chan os.Signal, 1), sig)
 			}
 		}
+	}
+	// Most stories wait for other processes.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
 	}
 	testscript.Main(m, map[string]func(){
 		"okstra":     func() { os.Exit(okstra(os.Args[1:])) },
