@@ -73,13 +73,7 @@ func leftOpen(run paths.Run, st *record.State) []*record.Dispatch {
 	if !behind(run, st) {
 		return nil
 	}
-	var open []*record.Dispatch
-	for _, d := range st.WorkerDispatches {
-		if onScreen(d) {
-			open = append(open, d)
-		}
-	}
-	return open
+	return screensOf(st)
 }
 
 func statusOf(run paths.Run, st *record.State) (*RunStatus, error) {

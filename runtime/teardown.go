@@ -79,12 +79,7 @@ func teardown(ctx context.Context, env Env, run paths.Run, force bool, report *T
 		}
 		report.Ended = append(report.Ended, names...)
 	}
-	var open []*record.Dispatch
-	for _, d := range s.state.WorkerDispatches {
-		if onScreen(d) {
-			open = append(open, d)
-		}
-	}
+	open := screensOf(s.state)
 	gone := goneOf(ctx, env.Backends, open)
 	if s.closePanes(open) > 0 {
 		s.retract()
@@ -150,6 +145,18 @@ func closeEarlier(ctx context.Context, env Env, run paths.Run) {
 
 // onScreen reports whether something of a dispatch may still be on a screen.
 func onScreen(d *record.Dispatch) bool { return d.Handle != nil && d.Handle.Shown() && !d.Closed }
+
+// screensOf are the dispatches of a run of which something may still be on a
+// screen.
+func screensOf(st *record.State) []*record.Dispatch {
+	var open []*record.Dispatch
+	for _, d := range st.WorkerDispatches {
+		if onScreen(d) {
+			open = append(open, d)
+		}
+	}
+	return open
+}
 
 // sweep ends servers of okstra's own that no recorded pane needs any more.
 func sweep(ctx context.Context, env Env, root string, report *TeardownReport) error {

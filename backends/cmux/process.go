@@ -84,32 +84,10 @@ func (b *Backend) awaitEnd(ctx context.Context, p process) error {
 		return nil
 	}
 	if ctx.Err() == nil {
-		told = hangUp(p)
+		_, told = ident.Signal(p.pid, p.start, syscall.SIGHUP)
 	}
 	if poll(ctx, ended) {
 		return nil
 	}
 	return errors.Join(fmt.Errorf("its surface is closed, and its process %d still runs", p.pid), told, err)
-}
-
-// hangUp signals exactly the process p: it is opened before its start time is
-// compared, so that where the kernel has process descriptors a reused pid is
-// never signalled.
-func hangUp(p process) error {
-	handle, err := os.FindProcess(p.pid)
-	if errors.Is(err, os.ErrProcessDone) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("find process %d: %w", p.pid, err)
-	}
-	defer handle.Release()
-	runs, err := ident.Running(p.pid, p.start)
-	if err != nil || !runs {
-		return err
-	}
-	if err := handle.Signal(syscall.SIGHUP); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("tell process %d that its terminal is gone: %w", p.pid, err)
-	}
-	return nil
 }

@@ -6,7 +6,6 @@ package process
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -155,7 +154,7 @@ func (b *Backend) Close(ctx context.Context, handles []backends.Handle) []backen
 			out[i] = backends.Closed{Err: err, Refused: true}
 			continue
 		}
-		asked[i], out[i].Err = terminate(h)
+		asked[i], out[i].Err = ident.Signal(h.PID, h.PIDStart, syscall.SIGTERM)
 	}
 	for i, h := range handles {
 		if asked[i] {
@@ -178,30 +177,4 @@ func provable(h backends.Handle) error {
 		return fmt.Errorf("handle %s names the calling process", h.Tag)
 	}
 	return nil
-}
-
-// terminate sends TERM to exactly the process of h and reports whether it was
-// there. The process is opened before its start time is compared, so that
-// where the kernel has process descriptors a reused pid is never signalled.
-func terminate(h backends.Handle) (bool, error) {
-	p, err := os.FindProcess(h.PID)
-	if errors.Is(err, os.ErrProcessDone) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("find process %d: %w", h.PID, err)
-	}
-	defer p.Release()
-	runs, err := ident.Running(h.PID, h.PIDStart)
-	if !runs || err != nil {
-		return false, err
-	}
-	err = p.Signal(syscall.SIGTERM)
-	if errors.Is(err, os.ErrProcessDone) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("ask process %d to end: %w", h.PID, err)
-	}
-	return true, nil
 }

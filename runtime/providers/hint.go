@@ -18,11 +18,6 @@ type Ended struct {
 	Detail   string // as recorded
 }
 
-// Hint is HintFor without the circumstances.
-func Hint(reason plan.Reason, provider string) string {
-	return HintFor(Ended{Reason: reason, Provider: provider})
-}
-
 // HintFor tells in one sentence what a person can do about a reason. Every
 // reason of the closed list has one; another reason gives "".
 func HintFor(e Ended) string {

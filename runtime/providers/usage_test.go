@@ -46,17 +46,17 @@ func TestHint(t *testing.T) {
 	for status, reasons := range plan.StatusReasons {
 		for _, r := range reasons {
 			for _, provider := range []string{"claude", "codex", "gemini", "house-cli", ""} {
-				h := Hint(r, provider)
+				h := HintFor(Ended{Reason: r, Provider: provider})
 				if !strings.HasSuffix(h, ".") || strings.Count(h, ". ") > 0 {
 					t.Errorf("%s/%s, %q: hint %q is not one sentence", status, r, provider, h)
 				}
 			}
 		}
 	}
-	if got := Hint("no-such-reason", "claude"); got != "" {
+	if got := HintFor(Ended{Reason: "no-such-reason", Provider: "claude"}); got != "" {
 		t.Errorf("hint of an unknown reason: %q", got)
 	}
-	if claude, codex := Hint(plan.ReasonAuth, "claude"), Hint(plan.ReasonAuth, "codex"); claude == codex {
+	if claude, codex := HintFor(Ended{Reason: plan.ReasonAuth, Provider: "claude"}), HintFor(Ended{Reason: plan.ReasonAuth, Provider: "codex"}); claude == codex {
 		t.Error("the hint for auth does not depend on the provider")
 	}
 }

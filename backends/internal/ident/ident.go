@@ -1,12 +1,14 @@
 // Package ident reads what the kernel says of a process: when it started,
-// whether it still runs, and its parent. It signals nothing. It exists because
-// backends import nothing of okstra; the units are those of backends.Handle.
+// whether it still runs, and its parent, and signals exactly one. It exists
+// because backends import nothing of okstra; the units are those of
+// backends.Handle.
 package ident
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 )
 
@@ -35,6 +37,33 @@ func Running(pid int, start int64) (bool, error) {
 		return false, err
 	}
 	return p.Start == start && !p.Zombie, nil
+}
+
+// Signal signals exactly the process pid that started at start, and reports
+// whether it was there. The process is opened before its start time is compared,
+// so that where the kernel has process descriptors a reused pid is never
+// signalled.
+func Signal(pid int, start int64, sig os.Signal) (bool, error) {
+	p, err := os.FindProcess(pid)
+	if errors.Is(err, os.ErrProcessDone) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("find process %d: %w", pid, err)
+	}
+	defer p.Release()
+	runs, err := Running(pid, start)
+	if !runs || err != nil {
+		return false, err
+	}
+	err = p.Signal(sig)
+	if errors.Is(err, os.ErrProcessDone) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("signal process %d: %w", pid, err)
+	}
+	return true, nil
 }
 
 // WaitGone polls until the process pid that started at start has ended. Where

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"syscall"
 	"testing"
 )
 
@@ -56,5 +57,27 @@ func TestEndedIsNotRunning(t *testing.T) {
 	c.Wait()
 	if ok, err := Running(p.PID, p.Start); ok || err != nil {
 		t.Errorf("Running(ended) = %v, %v", ok, err)
+	}
+}
+
+// A pid that another process has by now is left alone.
+func TestSignalOnlyThatProcess(t *testing.T) {
+	cmd := exec.Command("sleep", "600")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p, err := Read(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sent, err := Signal(p.PID, p.Start+1, syscall.SIGKILL); sent || err != nil {
+		t.Errorf("another start time: %v, %v", sent, err)
+	}
+	if sent, err := Signal(p.PID, p.Start, syscall.SIGKILL); !sent || err != nil {
+		t.Errorf("the process itself: %v, %v", sent, err)
+	}
+	_ = cmd.Wait()
+	if sent, err := Signal(p.PID, p.Start, syscall.SIGKILL); sent || err != nil {
+		t.Errorf("after its end: %v, %v", sent, err)
 	}
 }

@@ -42,11 +42,11 @@ func TestWorkerFinding(t *testing.T) {
 		"none can":              {lookedAt{found: "1.0", report: signIn}, nil, view.StateAttention, "1.0; it is not signed in", "sign in"},
 		"proven":                {lookedAt{found: "1.0", report: signIn}, completed, view.StateOK, "1.0", ""},
 		"proven, as far as":     {lookedAt{found: "1.0", report: root}, completed, view.StateOK, "1.0; KEY is set; as root it refuses write access", "be another user"},
-		"refuted":               {lookedAt{found: "1.0"}, failed(plan.StatusError, plan.ReasonSignal), view.StateAttention, "1.0", providers.Hint(plan.ReasonSignal, "")},
+		"refuted":               {lookedAt{found: "1.0"}, failed(plan.StatusError, plan.ReasonSignal), view.StateAttention, "1.0", providers.HintFor(providers.Ended{Reason: plan.ReasonSignal, Provider: ""})},
 		"explained":             {lookedAt{found: "1.0", report: signIn}, failed(plan.StatusError, plan.ReasonAuth), view.StateAttention, "1.0; it is not signed in", "sign in"},
 		"silent, and explained": {lookedAt{found: "1.0", report: signIn}, failed(plan.StatusTimeout, plan.ReasonWallLimit), view.StateAttention, "1.0; it is not signed in", "sign in"},
 		"silent":                {lookedAt{found: "1.0"}, failed(plan.StatusTimeout, plan.ReasonWallLimit), view.StateAttention, "1.0", "run it by hand: it does not answer, and does not say why"},
-		"two things":            {lookedAt{found: "1.0", report: signIn}, failed(plan.StatusError, plan.ReasonSignal), view.StateAttention, "1.0; it is not signed in", "sign in; " + providers.Hint(plan.ReasonSignal, "")},
+		"two things":            {lookedAt{found: "1.0", report: signIn}, failed(plan.StatusError, plan.ReasonSignal), view.StateAttention, "1.0; it is not signed in", "sign in; " + providers.HintFor(providers.Ended{Reason: plan.ReasonSignal, Provider: ""})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := view.Finding{Area: "worker", State: tc.state, Found: tc.found, Do: tc.do, Probe: tc.probe}
